@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sys.h - the kernel, one function per thing we ask of it.
+ *
+ * What it knows      system calls and kernel files.  Nothing about sandboxes.
+ * May include        base/ only.
+ * Trust              callers give paths and names they have already judged.
+ * Failure            raw calls return -1 and set errno as the kernel does; the
+ *                    functions with a cs_err follow base/err.h.
+ * After clone        everything here but cgroup_* may run between clone and
+ *                    exec: no allocation, no locks, no stdio.
+ */
+#pragma once
+#include "base/err.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* Calls that Debian 12's C library has no function for. */
+static inline pid_t sys_clone3(struct clone_args *a)
+{
+	return (pid_t)syscall(SYS_clone3, a, sizeof *a);
+}
+static inline int sys_openat2(int dir, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = { .flags = flags, .resolve = resolve };
+	return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+}
+static inline int sys_pivot_root(const char *new_root, const char *put_old)
+{
+	return (int)syscall(SYS_pivot_root, new_root, put_old);
+}
+static inline int sys_seccomp(unsigned op, unsigned flags, const void *arg)
+{
+	return (int)syscall(SYS_seccomp, op, flags, arg);
+}
+static inline int sys_new_session_keyring(void)
+{
+	return (int)syscall(SYS_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, NULL);
+}
+static inline int sys_pidfd_send_signal(int pidfd, int sig)
+{
+	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
+}
+
+/* A descriptor for a path that follows symlinks but never /proc's magic ones. */
+int sys_open_path(const char *path);
+
+/* Write a whole small file / read one (NUL-terminated, cut at size). */
+int sys_put(int dir, const char *path, const char *text);
+ssize_t sys_get(int dir, const char *path, char *buf, size_t size);
+int sys_get_u64(int dir, const char *path, uint64_t *ret);
+
+/* net.c: switch on the loopback device of the current network namespace. */
+int sys_loopback_up(void);
+
+/* landlock.c: raw Landlock, newest ABI known here is 7. */
+enum { SYS_LANDLOCK_ABI_MAX = 7 };
+int sys_landlock_abi(void);  /* 0: none */
+uint64_t sys_landlock_fs_all(int abi);
+uint64_t sys_landlock_fs_read(void);   /* execute, read file, read dir */
+uint64_t sys_landlock_fs_file(int abi); /* rights that can be given on a file */
+int sys_landlock_create(int abi);      /* a ruleset that handles all of the ABI, scopes included */
+int sys_landlock_allow(int ruleset, int fd, uint64_t rights);
+int sys_landlock_enter(int ruleset);
+
+/* caps.c: give up every capability for good: bounding set, securebits, all sets. */
+int sys_drop_caps(void);
+
+/* cgroup.c */
+enum sys_cgroup_mode { SYS_CGROUP_NONE, SYS_CGROUP_V1, SYS_CGROUP_HYBRID, SYS_CGROUP_V2 };
+enum sys_cgroup_ctl { SYS_CG_MEMORY, SYS_CG_PIDS, SYS_CG_CPU, SYS_CG_UNIFIED, SYS_CG_MAX };
+
+struct sys_cgroup {
+	enum sys_cgroup_mode mode;
+	char path[SYS_CG_MAX][256]; /* directories made by us, "" if none; in v2 only UNIFIED */
+	int dir[SYS_CG_MAX];        /* descriptors of those, -1 */
+	int why[SYS_CG_MAX];        /* errno for those that could not be made */
+};
+
+enum sys_cgroup_mode sys_cgroup_mode(void);
+const char *sys_cgroup_mode_name(enum sys_cgroup_mode m);
+const char *sys_cgroup_ctl_name(enum sys_cgroup_ctl c);
+/* Makes NAME below the cgroup we are in (or, in v2, below the nearest ancestor that can
+ * hold it) for each wanted controller.  What cannot be made is left out with its errno. */
+void sys_cgroup_make(struct sys_cgroup *cg, const char *name, unsigned want);
+bool sys_cgroup_has(const struct sys_cgroup *cg, enum sys_cgroup_ctl c);
+/* The current process joins; called in the child.  CLONE_INTO_CGROUP did v2 already. */
+int sys_cgroup_join_v1(const struct sys_cgroup *cg);
+void sys_cgroup_remove(struct sys_cgroup *cg); /* after everything in it has ended */
+void sys_cgroup_init(struct sys_cgroup *cg);
