@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain.c - a profile in words, for the person who has to trust it. */
+#include "profile/internal.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+enum { LABEL = 14, WIDTH = 78 };
+
+static void label(struct cs_buf *out, const char *word)
+{
+	cs_buf_fmt(out, "  %-*s", LABEL, word);
+}
+
+/* One more word of a wrapped paragraph whose first line began after a label. */
+static void put_word(struct cs_buf *out, size_t *col, const char *word, const char *end)
+{
+	struct cs_buf text CS_BUF_AUTO = CS_BUF(1 << 16);
+
+	cs_escape(&text, word);
+	cs_buf_str(&text, end);
+	if (*col && *col + 1 + text.len > WIDTH - LABEL - 2) {
+		cs_buf_fmt(out, "\n%*s", LABEL + 2, "");
+		*col = 0;
+	}
+	if (*col) {
+		cs_buf_char(out, ' ');
+		++*col;
+	}
+	cs_buf_str(out, cs_buf_text(&text));
+	*col += text.len;
+}
+
+static void put_list(struct cs_buf *out, const char *name, const struct cs_strv *list, const char *when_empty)
+{
+	size_t col = 0;
+
+	label(out, name);
+	for (size_t i = 0; i < list->n; i++)
+		put_word(out, &col, list->v[i], i + 1 < list->n ? "," : "");
+	cs_buf_fmt(out, "%s\n", list->n ? "" : when_empty);
+}
+
+static void put_key_word(struct cs_buf *out, const struct profile *p, const char *path)
+{
+	const struct key *k = key_find(path);
+	unsigned value = *(unsigned *)key_at(k, p);
+
+	label(out, path);
+	for (const struct key_word *w = k->words; w->name; w++)
+		if (w->value == value)
+			cs_buf_fmt(out, "%s: %s\n", w->name, w->doc);
+}
+
+static void put_limits(struct cs_buf *out, const struct profile *p)
+{
+	for (size_t i = 0; i < profile_keys_n; i++) {
+		const struct key *k = &profile_keys[i];
+		const char *name = key_below(k, "limits");
+		char value[48];
+
+		if (!name)
+			continue;
+		key_format_limit(k, p, value, sizeof value);
+		label(out, name);
+		cs_buf_fmt(out, "%s\n", value);
+	}
+}
+
+static void put_require(struct cs_buf *out, protection_set set)
+{
+	if (!set) {
+		cs_buf_str(out, "\nIt is started with whatever protections the host can give.\n");
+		return;
+	}
+	cs_buf_str(out, "\nIt is not started without:\n");
+	for (int i = 0; i < PROT_MAX; i++) {
+		if (!(set & PROT_BIT(i)))
+			continue;
+		label(out, protection_name((enum protection)i));
+		cs_buf_fmt(out, "%s\n", protection_what((enum protection)i));
+	}
+}
+
+void profile_explain(const struct profile *p, struct cs_buf *out)
+{
+	cs_buf_fmt(out, "profile %s", p->name ? p->name : "unnamed");
+	if (p->description) {
+		cs_buf_str(out, ": ");
+		cs_escape(out, p->description);
+	}
+	cs_buf_str(out, "\n\nA program under this profile:\n");
+	put_key_word(out, p, "isolation");
+	put_key_word(out, p, "workspace");
+	put_key_word(out, p, "proc");
+	label(out, "network");
+	cs_buf_str(out, "none: nothing but a loopback of its own\n");
+	put_list(out, "may read", &p->files_read, "nothing of the host's system");
+	put_list(out, "may change", &p->files_write,
+		 p->workspace == PROFILE_WS_WRITE ? "nothing on the host but the workspace" : "nothing on the host");
+	put_list(out, "never sees", &p->files_hide, "nothing is hidden from it");
+	put_list(out, "env kept", &p->env_pass, "nothing");
+	put_list(out, "env set", &p->env_set, "nothing");
+	cs_buf_str(out, "\nIt may use at most:\n");
+	put_limits(out, p);
+	put_require(out, p->require);
+	cs_buf_str(out, p->locked ? "\nLocked: flags and extending profiles can only narrow it.\n" :
+				    "\nNot locked: flags can widen it.\n");
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal.h - what the files of the profile module share.
+ *
+ * table.c   every key once: type, place in struct profile, what widens it, doc
+ * tree.c    bytes to a small tree of nodes that know their line and column
+ * value.c   one value of one key into a profile; the `locked` rules
+ * list.c    the same for items of lists
+ * load.c    a tree (and what it extends) into a profile
+ * builtin.c the built-in profiles; tools/gen_profiles.c takes its place while
+ *           they are being generated
+ */
+#pragma once
+#include "profile/profile.h"
+
+#include <sys/types.h>
+
+enum {
+	PROFILE_MAX_BYTES = 256 * 1024,
+	PROFILE_MAX_NEST = 16,
+	PROFILE_MAX_ITEMS = 4096,
+	PROFILE_MAX_EXTENDS = 8,
+};
+
+enum key_type {
+	KEY_NAME,        /* a short word */
+	KEY_TEXT,        /* one line for people */
+	KEY_EXTENDS,     /* a profile's name or path */
+	KEY_BOOL,
+	KEY_WORD,        /* one of key.words */
+	KEY_NETWORK,     /* the word none, until there is a network boundary */
+	KEY_PATHS,       /* list of absolute paths */
+	KEY_PATTERNS,    /* list of hide patterns */
+	KEY_ENVNAMES,    /* list of variable names or patterns */
+	KEY_ENVVARS,     /* mapping NAME: value, held as NAME=VALUE */
+	KEY_SIZE,
+	KEY_TIME,
+	KEY_COUNT,
+	KEY_CPUS,
+	KEY_PROTECTIONS, /* list of protection names, or the word all */
+	KEY_RESERVED,    /* must be empty */
+};
+
+/* Which change of a key gives the program more than before.  A locked profile
+ * refuses exactly these. */
+enum key_widen {
+	WIDEN_NEVER,
+	WIDEN_ALWAYS, /* any change */
+	WIDEN_MORE,   /* a higher limit, or none */
+	WIDEN_WORD,   /* a word of greater width */
+	WIDEN_FALSE,  /* true to false */
+	WIDEN_ADD,    /* an item more */
+	WIDEN_REMOVE, /* an item less */
+};
+
+struct key_word {
+	const char *name; /* NULL ends the list */
+	unsigned value;
+	unsigned width; /* for WIDEN_WORD */
+	const char *doc;
+};
+
+struct key {
+	const char *path;
+	enum key_type type;
+	enum key_widen widen;
+	size_t offset; /* in struct profile */
+	const struct key_word *words;
+	uint64_t min, max; /* of limits */
+	const char *fallback; /* what holds when no profile says anything */
+	const char *doc;
+};
+
+extern const struct key profile_keys[];
+extern const size_t profile_keys_n;
+
+const struct key *key_find(const char *path);
+/* "files" is a section because keys begin with "files."; rest of the path, or NULL. */
+const char *key_below(const struct key *k, const char *section);
+bool key_is_section(const char *word);
+bool key_is_list(const struct key *k);
+const char *key_type_words(const struct key *k); /* "a size (such as 64M or 2GiB)" */
+const char *key_word_name(const struct key *k, unsigned value);
+
+static inline void *key_at(const struct key *k, const struct profile *p)
+{
+	return (char *)(uintptr_t)p + k->offset;
+}
+/* A limit as a person writes it: "64MiB", "10m", "unlimited". */
+void key_format_limit(const struct key *k, const struct profile *p, char *dst, size_t size);
+
+/* Where a value was written.  line 0: not in a file, origin alone says it. */
+struct place {
+	const char *origin;
+	unsigned line, col;
+};
+int profile_fail(struct cs_err *err, enum cs_code code, const struct place *at, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5), cold));
+/* " (did you mean 'x'?)" or "". */
+const char *profile_hint(char *dst, size_t size, const char *nearest);
+
+enum node_kind { NODE_SCALAR, NODE_LIST, NODE_MAP };
+struct node {
+	enum node_kind kind;
+	unsigned line, col;
+	bool plain;         /* a scalar without quotes: may mean null or true */
+	char *text;         /* of a scalar; holds no NUL inside */
+	struct node *key;   /* of a member of a mapping */
+	struct node *child; /* first member */
+	struct node *next;
+};
+int tree_read(const char *text, size_t len, const char *origin, struct node **ret, struct cs_err *err);
+void tree_free(struct node *n);
+bool node_is_null(const struct node *n);
+
+/* One change to one key. */
+struct change {
+	struct place at;
+	bool locked;
+	size_t inherited; /* the first so many items of a list may be removed with '!' */
+};
+int value_apply(const struct key *k, struct profile *p, const char *text, struct change *c, struct cs_err *err);
+/* One item of a list of paths, patterns or names: list.c. */
+int value_apply_item(const struct key *k, struct profile *p, const char *text, struct change *c, struct cs_err *err);
+/* value NULL takes an inherited variable away. */
+int value_apply_var(const struct key *k, struct profile *p, const char *name, const char *value, const struct change *c,
+		    struct cs_err *err);
+/* "~/x" becomes "$HOME/x" in every list of paths.  Last of all, so that the
+ * built-in profiles can be compiled in without anybody's home. */
+char *profile_expand_item(const char *text, bool *ret_homeless); /* NULL: nothing to expand, or no home */
+int profile_expand_home(struct profile *p, const char *origin, struct cs_err *err);
+
+/* The chain of profiles being loaded, innermost first. */
+struct load {
+	const struct load *up;
+	const char *origin;
+	dev_t dev;
+	ino_t ino;
+};
+/* Without the expansion of ~/. */
+int profile_read_file(const char *path, const struct load *up, struct profile *ret, struct cs_err *err);
+/* 1: found; 0: no such built-in.  ~/ is not expanded. */
+int profile_find_builtin(const char *name, const struct load *up, struct profile *ret, struct cs_err *err);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile.h - from a profile file to what a sandbox may do.
+ *
+ * What it knows      the YAML format, the table of keys, merging, built-in
+ *                    profiles.  Nothing of kernels, mounts or processes.
+ * May include        base/ only.
+ * Trust              a profile comes from the operator, but may be broken or
+ *                    hostile in form: size, depth and counts are bounded.
+ * Ownership          profile_load*() fill caller's storage; profile_done() frees.
+ *                    A loaded profile is immutable but for profile_set().
+ * Failure            every error names file:line:column, the value and the
+ *                    nearest right word; a profile never silently weakens.
+ *
+ * Rejected: parsing the built-in profiles at start.  They are ordinary YAML
+ * files under profiles/, read by this same parser at build time and compiled
+ * in as data, so that the common start needs no YAML at all.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/mem.h"
+#include "profile/protection.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct profile_limits {
+	double cpus;       /* 0: unlimited, here and below */
+	uint64_t memory;   /* bytes, swap included */
+	uint64_t disk;     /* bytes written to private files */
+	uint64_t inodes;   /* files created there */
+	uint64_t pids;     /* processes and threads */
+	uint64_t files;    /* open descriptors per process */
+	uint64_t output;   /* bytes on standard output and error together */
+	uint64_t wall;     /* ms */
+	uint64_t cpu_time; /* ms, all processes together */
+};
+
+enum profile_proc { PROFILE_PROC_FULL, PROFILE_PROC_PID };
+enum profile_workspace { PROFILE_WS_LAYER, PROFILE_WS_READ, PROFILE_WS_WRITE, PROFILE_WS_NONE };
+enum profile_isolation { PROFILE_ISO_NATIVE, PROFILE_ISO_MAX };
+
+struct profile {
+	char *name;
+	char *description;
+	char *extends;           /* as written; merged already */
+	bool locked;             /* flags may only narrow */
+	enum profile_isolation isolation;
+	enum profile_workspace workspace; /* layer: writes are private; write: bound for real */
+	enum profile_proc proc;  /* proc: full | pid */
+	struct cs_strv files_read;  /* absolute paths, bound read-only; a missing one is skipped */
+	struct cs_strv files_write; /* absolute paths, bound writable; a missing one is an error */
+	struct cs_strv files_hide;  /* patterns: "/abs/path", "name", "*.pem", "dir/name" (workspace-relative) */
+	struct cs_strv env_pass;    /* names or patterns (LC_*) taken from the caller */
+	struct cs_strv env_set;     /* NAME=VALUE */
+	struct profile_limits limits;
+	protection_set require;
+};
+
+/* name: a built-in profile's name, or a path if it holds a '/' or ends in .yaml/.yml. */
+int profile_load(const char *name, struct profile *ret, struct cs_err *err);
+int profile_load_file(const char *path, struct profile *ret, struct cs_err *err);
+/* text of at most 256 KiB; origin is what errors call it.  Used by the fuzzer and tests. */
+int profile_load_text(const char *text, size_t len, const char *origin, struct profile *ret, struct cs_err *err);
+void profile_done(struct profile *p);
+
+/* Override one key by its dotted path as a flag would: ("limits.memory", "64M"),
+ * ("files.read", "/opt") appends.  origin is what errors call it ("--memory").
+ * On a locked profile a value that widens is CS_E_DENIED. */
+int profile_set(struct profile *p, const char *key, const char *value, const char *origin, struct cs_err *err);
+
+/* Built-in profiles, in the order `profile list` shows them. */
+size_t profile_builtin_count(void);
+const char *profile_builtin_name(size_t i);
+const char *profile_builtin_summary(size_t i);
+const char *profile_builtin_text(size_t i); /* its YAML */
+const char *profile_proc_name(enum profile_proc v);
+const char *profile_workspace_name(enum profile_workspace v);
+
+struct cs_buf;
+/* The merged profile as YAML that loads back to the same profile. */
+void profile_write_yaml(const struct profile *p, struct cs_buf *out);
+/* A JSON Schema (2020-12) for editors, made from the parser's own table. */
+void profile_write_schema(struct cs_buf *out);
+/* In words: what a program under this profile can and cannot do. */
+void profile_explain(const struct profile *p, struct cs_buf *out);
+/* Every key with type, default and meaning, as roff for caisson-profile(5). */
+void profile_write_keys_roff(struct cs_buf *out);
+/* The merged profile as one JSON object, with the keys of the YAML form. */
+void profile_write_json(const struct profile *p, struct cs_buf *out);
+/* Every key with type, default and meaning, as plain text. */
+void profile_write_keys_text(struct cs_buf *out);

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schema.c - the table of keys as a JSON Schema, as roff and as plain text. */
+#include "profile/internal.h"
+
+#include "base/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void one_of_words(struct cs_json *j, const struct key *k)
+{
+	cs_json_array(j, "enum");
+	for (const struct key_word *w = k->words; w->name; w++)
+		cs_json_str(j, NULL, w->name);
+	cs_json_end(j, ']');
+}
+
+static void types(struct cs_json *j, const char *a, const char *b)
+{
+	cs_json_array(j, "type");
+	cs_json_str(j, NULL, a);
+	cs_json_str(j, NULL, b);
+	cs_json_end(j, ']');
+}
+
+static void number_or(struct cs_json *j, const char *number, const char *pattern)
+{
+	types(j, "string", number);
+	cs_json_str(j, "pattern", pattern);
+	cs_json_num(j, "exclusiveMinimum", 0);
+}
+
+static void list_of(struct cs_json *j, const char *pattern)
+{
+	types(j, "array", "null");
+	cs_json_object(j, "items");
+	cs_json_str(j, "type", "string");
+	cs_json_str(j, "pattern", pattern);
+	cs_json_end(j, '}');
+}
+
+static void protections(struct cs_json *j)
+{
+	cs_json_array(j, "anyOf");
+	cs_json_object(j, NULL);
+	cs_json_str(j, "const", "all");
+	cs_json_end(j, '}');
+	cs_json_object(j, NULL);
+	types(j, "array", "null");
+	cs_json_object(j, "items");
+	cs_json_array(j, "enum");
+	cs_json_str(j, NULL, "all");
+	for (int i = 0; i < PROT_MAX; i++) {
+		char removed[40];
+
+		snprintf(removed, sizeof removed, "!%s", protection_name((enum protection)i));
+		cs_json_str(j, NULL, removed + 1);
+		cs_json_str(j, NULL, removed);
+	}
+	cs_json_end(j, ']');
+	cs_json_end(j, '}');
+	cs_json_end(j, '}');
+	cs_json_end(j, ']');
+}
+
+static void variables(struct cs_json *j)
+{
+	types(j, "object", "null");
+	cs_json_object(j, "propertyNames");
+	cs_json_str(j, "pattern", "^[A-Za-z_][A-Za-z0-9_]*$");
+	cs_json_end(j, '}');
+	cs_json_object(j, "additionalProperties");
+	cs_json_array(j, "type");
+	cs_json_str(j, NULL, "string");
+	cs_json_str(j, NULL, "number");
+	cs_json_str(j, NULL, "boolean");
+	cs_json_str(j, NULL, "null");
+	cs_json_end(j, ']');
+	cs_json_end(j, '}');
+}
+
+static void reserved(struct cs_json *j)
+{
+	cs_json_array(j, "type");
+	cs_json_str(j, NULL, "null");
+	cs_json_str(j, NULL, "array");
+	cs_json_str(j, NULL, "object");
+	cs_json_end(j, ']');
+	cs_json_u64(j, "maxItems", 0);
+	cs_json_u64(j, "maxProperties", 0);
+}
+
+static void key_schema(struct cs_json *j, const char *name, const struct key *k)
+{
+	cs_json_object(j, name);
+	cs_json_str(j, "description", k->doc);
+	switch (k->type) {
+	case KEY_NAME:
+		cs_json_str(j, "type", "string");
+		cs_json_str(j, "pattern", "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$");
+		break;
+	case KEY_TEXT:
+	case KEY_EXTENDS:
+		cs_json_str(j, "type", "string");
+		cs_json_u64(j, "minLength", 1);
+		break;
+	case KEY_BOOL: cs_json_str(j, "type", "boolean"); break;
+	case KEY_WORD:
+	case KEY_NETWORK: one_of_words(j, k); break;
+	case KEY_PATHS: list_of(j, "^!?(/|~/)"); break;
+	case KEY_PATTERNS: list_of(j, "^!?[^\\x00-\\x1f]+$"); break;
+	case KEY_ENVNAMES: list_of(j, "^!?[A-Za-z_*?][A-Za-z0-9_*?]*$"); break;
+	case KEY_ENVVARS: variables(j); break;
+	case KEY_SIZE: number_or(j, "integer", "^([0-9]+(\\.[0-9]*)?([kKmMgGtT]i?)?[bB]?|unlimited)$"); break;
+	case KEY_TIME: number_or(j, "number", "^([0-9]+(\\.[0-9]*)?(ms|s|m|min|h|d)?|unlimited)$"); break;
+	case KEY_COUNT: number_or(j, "integer", "^([0-9]+|unlimited)$"); break;
+	case KEY_CPUS: number_or(j, "number", "^([0-9]+(\\.[0-9]*)?|unlimited)$"); break;
+	case KEY_PROTECTIONS: protections(j); break;
+	case KEY_RESERVED: reserved(j); break;
+	}
+	cs_json_end(j, '}');
+}
+
+static void begin_object(struct cs_json *j, const char *key, bool may_be_null)
+{
+	cs_json_object(j, key);
+	if (may_be_null)
+		types(j, "object", "null");
+	else
+		cs_json_str(j, "type", "object");
+	cs_json_bool(j, "additionalProperties", false);
+	cs_json_object(j, "properties");
+}
+
+static void section_schema(struct cs_json *j, const char *section)
+{
+	begin_object(j, section, /* may_be_null= */ true);
+	for (size_t i = 0; i < profile_keys_n; i++) {
+		const char *name = key_below(&profile_keys[i], section);
+
+		if (name)
+			key_schema(j, name, &profile_keys[i]);
+	}
+	cs_json_end(j, '}');
+	cs_json_end(j, '}');
+}
+
+/* "files" the first time a key below it comes by, else "". */
+static const char *new_section(const struct key *k, char *last, size_t size)
+{
+	const char *dot = strchr(k->path, '.');
+	size_t n = dot ? (size_t)(dot - k->path) : 0;
+
+	if (n == 0 || (strlen(last) == n && !strncmp(last, k->path, n)))
+		return "";
+	snprintf(last, size, "%.*s", (int)n, k->path);
+	return last;
+}
+
+void profile_write_schema(struct cs_buf *out)
+{
+	char last[32] = "";
+	struct cs_json j;
+
+	cs_json_begin(&j, out, /* pretty= */ true);
+	cs_json_object(&j, NULL);
+	cs_json_str(&j, "$schema", "https://json-schema.org/draft/2020-12/schema");
+	cs_json_str(&j, "title", "Caisson profile");
+	cs_json_str(&j, "type", "object");
+	cs_json_bool(&j, "additionalProperties", false);
+	cs_json_object(&j, "properties");
+	for (size_t i = 0; i < profile_keys_n; i++) {
+		const struct key *k = &profile_keys[i];
+		const char *section = new_section(k, last, sizeof last);
+
+		if (*section)
+			section_schema(&j, section);
+		else if (!strchr(k->path, '.'))
+			key_schema(&j, k->path, k);
+	}
+	cs_json_end(&j, '}');
+	cs_json_end(&j, '}');
+}
+
+/* Backslash and minus have a meaning of their own in roff, and so have a dot and a quote at a line's start. */
+static void roff(struct cs_buf *out, const char *s)
+{
+	if (*s == '.' || *s == '\'')
+		cs_buf_str(out, "\\&");
+	for (; *s; s++) {
+		if (*s == '\\')
+			cs_buf_str(out, "\\e");
+		else if (*s == '-')
+			cs_buf_str(out, "\\-");
+		else
+			cs_buf_char(out, *s);
+	}
+}
+
+void profile_write_keys_roff(struct cs_buf *out)
+{
+	for (size_t i = 0; i < profile_keys_n; i++) {
+		const struct key *k = &profile_keys[i];
+
+		cs_buf_str(out, ".TP\n.B ");
+		roff(out, k->path);
+		cs_buf_char(out, '\n');
+		roff(out, k->doc);
+		for (const struct key_word *w = k->words; w && w->name; w++) {
+			cs_buf_fmt(out, "\n.br\n.BR %s :\n", w->name);
+			roff(out, w->doc);
+		}
+		cs_buf_str(out, "\n.br\nType: ");
+		roff(out, key_type_words(k));
+		cs_buf_str(out, ". Default: ");
+		roff(out, k->fallback);
+		cs_buf_str(out, ".\n");
+	}
+}
+
+void profile_write_keys_text(struct cs_buf *out)
+{
+	for (size_t i = 0; i < profile_keys_n; i++) {
+		const struct key *k = &profile_keys[i];
+
+		cs_buf_fmt(out, "%s\n    %s\n", k->path, k->doc);
+		for (const struct key_word *w = k->words; w && w->name; w++)
+			cs_buf_fmt(out, "      %-8s %s\n", w->name, w->doc);
+		cs_buf_fmt(out, "    Type: %s. Default: %s.\n", key_type_words(k), k->fallback);
+	}
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table.c - every key of a profile, once.  The parser, profile_set(), the
+ * schema, the manual page and `profile explain` all read this table. */
+#include "profile/internal.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(sizeof(enum profile_workspace) == sizeof(unsigned) && sizeof(enum profile_proc) == sizeof(unsigned) &&
+		       sizeof(enum profile_isolation) == sizeof(unsigned),
+	       "KEY_WORD writes these through unsigned");
+
+static const struct key_word isolation_words[] = {
+	{ "native", PROFILE_ISO_NATIVE, 0, "namespaces, seccomp and Landlock of the host's kernel" },
+	{ 0 },
+};
+
+static const struct key_word workspace_words[] = {
+	{ "layer", PROFILE_WS_LAYER, 2, "may be changed; the changes are private and thrown away" },
+	{ "read", PROFILE_WS_READ, 1, "may be read" },
+	{ "write", PROFILE_WS_WRITE, 3, "may be changed for real" },
+	{ "none", PROFILE_WS_NONE, 0, "is not there" },
+	{ 0 },
+};
+
+static const struct key_word proc_words[] = {
+	{ "full", PROFILE_PROC_FULL, 1, "the sandbox's own processes and harmless system files" },
+	{ "pid", PROFILE_PROC_PID, 0, "the sandbox's own processes only" },
+	{ 0 },
+};
+
+static const struct key_word network_words[] = {
+	{ "none", 0, 0, "nothing but a loopback of its own" },
+	{ 0 },
+};
+
+#define AT(member) .offset = offsetof(struct profile, member)
+#define MIB        ((uint64_t)1 << 20)
+#define NO_MAX     UINT64_MAX
+
+const struct key profile_keys[] = {
+	{ "name", KEY_NAME, WIDEN_NEVER, AT(name), .fallback = "the file's name",
+	  .doc = "What the profile is called in lists and messages." },
+	{ "description", KEY_TEXT, WIDEN_NEVER, AT(description), .fallback = "none",
+	  .doc = "One line for people." },
+	{ "extends", KEY_EXTENDS, WIDEN_NEVER, AT(extends), .fallback = "default",
+	  .doc = "The profile to start from: a built-in profile's name, a path relative to this file, or none to start "
+		 "with nothing. Scalars override, lists append, and a list item with a leading '!' takes an inherited "
+		 "item away." },
+	{ "locked", KEY_BOOL, WIDEN_FALSE, AT(locked), .fallback = "false",
+	  .doc = "Flags and extending profiles may only narrow this profile." },
+	{ "isolation", KEY_WORD, WIDEN_ALWAYS, AT(isolation), isolation_words, .fallback = "native",
+	  .doc = "What separates the program from the host." },
+	{ "workspace", KEY_WORD, WIDEN_WORD, AT(workspace), workspace_words, .fallback = "layer",
+	  .doc = "What the program may do with the workspace directory." },
+	{ "proc", KEY_WORD, WIDEN_WORD, AT(proc), proc_words, .fallback = "full",
+	  .doc = "What /proc shows." },
+	{ "files.read", KEY_PATHS, WIDEN_ADD, AT(files_read), .fallback = "empty",
+	  .doc = "Host paths the program may read. A missing one is skipped. A leading ~/ is the caller's home." },
+	{ "files.write", KEY_PATHS, WIDEN_ADD, AT(files_write), .fallback = "empty",
+	  .doc = "Host paths the program may change for real. A missing one is an error." },
+	{ "files.hide", KEY_PATTERNS, WIDEN_REMOVE, AT(files_hide), .fallback = "empty",
+	  .doc = "What the program must not see. A pattern without '/' matches a name at any depth, one with '/' a path "
+		 "below the workspace's root; both apply to the workspace and files.write. An absolute path is hidden "
+		 "wherever it is visible. except:PATTERN keeps what another pattern would hide." },
+	{ "env.pass", KEY_ENVNAMES, WIDEN_ADD, AT(env_pass), .fallback = "empty",
+	  .doc = "Environment variables taken from the caller: names or patterns such as LC_*." },
+	{ "env.set", KEY_ENVVARS, WIDEN_ALWAYS, AT(env_set), .fallback = "empty",
+	  .doc = "Environment variables set to a fixed value. A null value takes an inherited one away." },
+	{ "network", KEY_NETWORK, WIDEN_NEVER, 0, network_words, .fallback = "none",
+	  .doc = "What the program may reach. Only none is accepted by this version." },
+	{ "limits.cpus", KEY_CPUS, WIDEN_MORE, AT(limits.cpus), .fallback = "unlimited",
+	  .doc = "Share of the CPU time, in processors." },
+	{ "limits.memory", KEY_SIZE, WIDEN_MORE, AT(limits.memory), .min = MIB, .max = NO_MAX, .fallback = "unlimited",
+	  .doc = "Memory of all processes together, swap included." },
+	{ "limits.disk", KEY_SIZE, WIDEN_MORE, AT(limits.disk), .min = 4096, .max = NO_MAX, .fallback = "unlimited",
+	  .doc = "Bytes written to private files: /tmp, HOME and the workspace layer." },
+	{ "limits.inodes", KEY_COUNT, WIDEN_MORE, AT(limits.inodes), .min = 1, .max = NO_MAX, .fallback = "unlimited",
+	  .doc = "Files created there." },
+	{ "limits.pids", KEY_COUNT, WIDEN_MORE, AT(limits.pids), .min = 1, .max = 4194304, .fallback = "unlimited",
+	  .doc = "Processes and threads at one time." },
+	{ "limits.files", KEY_COUNT, WIDEN_MORE, AT(limits.files), .min = 4, .max = 1 << 30, .fallback = "unlimited",
+	  .doc = "Open descriptors per process." },
+	{ "limits.output", KEY_SIZE, WIDEN_MORE, AT(limits.output), .min = 1, .max = NO_MAX, .fallback = "unlimited",
+	  .doc = "Bytes on standard output and standard error together." },
+	{ "limits.wall", KEY_TIME, WIDEN_MORE, AT(limits.wall), .min = 1, .max = NO_MAX, .fallback = "unlimited",
+	  .doc = "Time from start to end." },
+	{ "limits.cpu_time", KEY_TIME, WIDEN_MORE, AT(limits.cpu_time), .min = 1, .max = NO_MAX, .fallback = "unlimited",
+	  .doc = "CPU time of all processes together." },
+	{ "require", KEY_PROTECTIONS, WIDEN_REMOVE, AT(require), .fallback = "empty",
+	  .doc = "Protections without which the program is not started: a list of names, or the word all." },
+	{ "tools", KEY_RESERVED, WIDEN_NEVER, .fallback = "empty",
+	  .doc = "Reserved: must be empty." },
+	{ "rules", KEY_RESERVED, WIDEN_NEVER, .fallback = "empty",
+	  .doc = "Reserved: must be empty." },
+};
+const size_t profile_keys_n = sizeof profile_keys / sizeof *profile_keys;
+
+const struct key *key_find(const char *path)
+{
+	for (size_t i = 0; i < profile_keys_n; i++)
+		if (!strcmp(profile_keys[i].path, path))
+			return &profile_keys[i];
+	return NULL;
+}
+
+const char *key_below(const struct key *k, const char *section)
+{
+	size_t n = strlen(section);
+
+	if (n == 0)
+		return k->path;
+	return !strncmp(k->path, section, n) && k->path[n] == '.' ? k->path + n + 1 : NULL;
+}
+
+bool key_is_section(const char *word)
+{
+	for (size_t i = 0; *word && i < profile_keys_n; i++)
+		if (key_below(&profile_keys[i], word))
+			return true;
+	return false;
+}
+
+bool key_is_list(const struct key *k)
+{
+	return k->type == KEY_PATHS || k->type == KEY_PATTERNS || k->type == KEY_ENVNAMES || k->type == KEY_PROTECTIONS;
+}
+
+const char *key_type_words(const struct key *k)
+{
+	switch (k->type) {
+	case KEY_NAME: return "a name";
+	case KEY_TEXT: return "a line of text";
+	case KEY_EXTENDS: return "a profile's name or path";
+	case KEY_BOOL: return "true or false";
+	case KEY_WORD:
+	case KEY_NETWORK: return "a word";
+	case KEY_PATHS: return "a list of absolute paths";
+	case KEY_PATTERNS: return "a list of patterns";
+	case KEY_ENVNAMES: return "a list of variable names";
+	case KEY_ENVVARS: return "a mapping of names to values";
+	case KEY_SIZE: return "a size (such as 64M or 2GiB, or unlimited)";
+	case KEY_TIME: return "a time (such as 1s or 10m, or unlimited)";
+	case KEY_COUNT: return "a whole number (or unlimited)";
+	case KEY_CPUS: return "a number of processors (such as 0.5 or 2, or unlimited)";
+	case KEY_PROTECTIONS: return "a list of protections, or the word all";
+	case KEY_RESERVED: return "nothing";
+	}
+	return "a value";
+}
+
+static const char *word_name(const struct key_word *words, unsigned value)
+{
+	for (const struct key_word *w = words; w && w->name; w++)
+		if (w->value == value)
+			return w->name;
+	return "unknown";
+}
+
+const char *key_word_name(const struct key *k, unsigned value)
+{
+	return word_name(k->words, value);
+}
+
+const char *profile_proc_name(enum profile_proc v)
+{
+	return word_name(proc_words, v);
+}
+
+const char *profile_workspace_name(enum profile_workspace v)
+{
+	return word_name(workspace_words, v);
+}
+
+/* Like cs_format_size(), but never rounded: the text must read back as the same number. */
+static void format_exact_size(char *dst, size_t size, uint64_t v)
+{
+	if (v % 1024 == 0)
+		cs_format_size(dst, size, v);
+	if (v % 1024 || strchr(dst, '.'))
+		snprintf(dst, size, "%llu", (unsigned long long)v);
+}
+
+void key_format_limit(const struct key *k, const struct profile *p, char *dst, size_t size)
+{
+	uint64_t v;
+
+	if (k->type == KEY_CPUS) {
+		double cpus = *(double *)key_at(k, p);
+
+		snprintf(dst, size, cpus == 0 ? "unlimited" : "%.15g", cpus);
+		return;
+	}
+	v = *(uint64_t *)key_at(k, p);
+	if (v == 0)
+		snprintf(dst, size, "unlimited");
+	else if (k->type == KEY_SIZE)
+		format_exact_size(dst, size, v);
+	else if (k->type == KEY_TIME)
+		cs_format_duration(dst, size, v);
+	else
+		snprintf(dst, size, "%llu", (unsigned long long)v);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* write.c - a profile as YAML that reads back as the same profile, and as JSON. */
+#include "profile/internal.h"
+
+#include "base/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Code point of the UTF-8 sequence at *s, which moves behind it; a byte that
+ * is no UTF-8 (only a flag can bring one) stands for itself. */
+static uint32_t next_point(const unsigned char **s)
+{
+	const unsigned char *p = *s;
+	unsigned n = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 1 : p[0] < 0xf0 ? 2 : p[0] < 0xf5 ? 3 : 0;
+	uint32_t cp = n ? p[0] & (0x3fu >> n) : p[0];
+
+	for (unsigned i = 1; i <= n; i++) {
+		if ((p[i] & 0xc0) != 0x80) {
+			*s = p + 1;
+			return p[0];
+		}
+		cp = cp << 6 | (p[i] & 0x3f);
+	}
+	*s = p + n + 1;
+	return cp;
+}
+
+/* What YAML would take for a line break, or would not take at all, or a person would not see. */
+static bool needs_escape(uint32_t cp)
+{
+	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0xad || (cp >= 0x200b && cp <= 0x200f) ||
+	       (cp >= 0x2028 && cp <= 0x202e) || (cp >= 0x2060 && cp <= 0x206f) || (cp >= 0xd800 && cp < 0xe000) ||
+	       cp == 0xfeff || (cp >= 0xfff0 && cp <= 0xffff);
+}
+
+static void put_quoted(struct cs_buf *out, const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	cs_buf_char(out, '"');
+	while (*s) {
+		const unsigned char *start = s;
+		uint32_t cp = next_point(&s);
+
+		if (cp == '"' || cp == '\\')
+			cs_buf_fmt(out, "\\%c", (char)cp);
+		else if (s == start + 1 && cp >= 0x7f)
+			cs_buf_fmt(out, "\\x%02X", (unsigned)cp);
+		else if (needs_escape(cp))
+			cs_buf_fmt(out, "\\u%04X", (unsigned)cp);
+		else
+			cs_buf_add(out, start, (size_t)(s - start));
+	}
+	cs_buf_char(out, '"');
+}
+
+/* Without quotes only what cannot mean anything else to any YAML reader. */
+static void put_scalar(struct cs_buf *out, const char *text)
+{
+	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+-";
+	static const char *const taken[] = { "true", "false", "null", "yes", "no", "on", "off", "y", "n" };
+	bool plain = *text && !strchr("0123456789+-", *text) && !text[strspn(text, safe)];
+
+	for (size_t i = 0; plain && i < sizeof taken / sizeof *taken; i++)
+		plain = strcasecmp(text, taken[i]) != 0;
+	if (plain)
+		cs_buf_str(out, text);
+	else
+		put_quoted(out, text);
+}
+
+static void put_items(struct cs_buf *out, const struct cs_strv *list, const char *indent)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		cs_buf_fmt(out, "\n%s- ", indent);
+		put_scalar(out, list->v[i]);
+	}
+	cs_buf_str(out, list->n ? "\n" : " []\n");
+}
+
+static void put_vars(struct cs_buf *out, const struct cs_strv *list, const char *indent)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const char *eq = strchr(list->v[i], '=');
+
+		cs_buf_fmt(out, "\n%s\"%.*s\": ", indent, (int)(eq - list->v[i]), list->v[i]);
+		put_quoted(out, eq + 1);
+	}
+	cs_buf_str(out, list->n ? "\n" : " {}\n");
+}
+
+static void put_protections(struct cs_buf *out, protection_set set)
+{
+	if (set == PROT_ALL) {
+		cs_buf_str(out, " all\n");
+		return;
+	}
+	for (int i = 0; i < PROT_MAX; i++)
+		if (set & PROT_BIT(i))
+			cs_buf_fmt(out, "\n  - %s", protection_name((enum protection)i));
+	cs_buf_str(out, set ? "\n" : " []\n");
+}
+
+static void put_value(struct cs_buf *out, const struct key *k, const struct profile *p)
+{
+	const void *at = key_at(k, p);
+	char text[48];
+
+	switch (k->type) {
+	case KEY_NAME:
+	case KEY_TEXT:
+	case KEY_EXTENDS:
+		cs_buf_char(out, ' ');
+		put_scalar(out, *(char *const *)at);
+		break;
+	case KEY_BOOL: cs_buf_str(out, *(const bool *)at ? " true" : " false"); break;
+	case KEY_WORD: cs_buf_fmt(out, " %s", key_word_name(k, *(const unsigned *)at)); break;
+	case KEY_NETWORK: cs_buf_str(out, " none"); break;
+	case KEY_SIZE:
+	case KEY_TIME:
+	case KEY_COUNT:
+	case KEY_CPUS:
+		key_format_limit(k, p, text, sizeof text);
+		cs_buf_fmt(out, " %s", text);
+		break;
+	case KEY_PATHS:
+	case KEY_PATTERNS:
+	case KEY_ENVNAMES: put_items(out, at, "    "); return;
+	case KEY_ENVVARS: put_vars(out, at, "    "); return;
+	case KEY_PROTECTIONS: put_protections(out, *(const protection_set *)at); return;
+	case KEY_RESERVED: break;
+	}
+	cs_buf_char(out, '\n');
+}
+
+/* Length of "files" in "files.read"; 0 for a key at the top. */
+static int section_of(const struct key *k)
+{
+	const char *dot = strchr(k->path, '.');
+
+	return dot ? (int)(dot - k->path) : 0;
+}
+
+static bool is_unsaid(const struct key *k, const struct profile *p)
+{
+	if (k->type == KEY_NAME || k->type == KEY_TEXT)
+		return !*(char *const *)key_at(k, p);
+	return k->type == KEY_RESERVED;
+}
+
+static bool opens_section(size_t i)
+{
+	const struct key *k = &profile_keys[i], *before = i ? k - 1 : NULL;
+	int n = section_of(k);
+
+	return n && !(before && section_of(before) == n && !strncmp(before->path, k->path, (size_t)n));
+}
+
+void profile_write_yaml(const struct profile *p, struct cs_buf *out)
+{
+	for (size_t i = 0; i < profile_keys_n; i++) {
+		const struct key *k = &profile_keys[i];
+		int n = section_of(k);
+
+		if (is_unsaid(k, p))
+			continue;
+		if (k->type == KEY_EXTENDS) {
+			/* What it extended is part of it now. */
+			cs_buf_str(out, "extends: none\n");
+			continue;
+		}
+		if (opens_section(i))
+			cs_buf_fmt(out, "%.*s:\n", n, k->path);
+		cs_buf_fmt(out, "%s%s:", n ? "  " : "", n ? k->path + n + 1 : k->path);
+		put_value(out, k, p);
+	}
+}
+
+static void json_strings(struct cs_json *j, const char *key, const struct cs_strv *list)
+{
+	cs_json_array(j, key);
+	for (size_t i = 0; i < list->n; i++)
+		cs_json_str(j, NULL, list->v[i]);
+	cs_json_end(j, ']');
+}
+
+static void json_vars(struct cs_json *j, const char *key, const struct cs_strv *list)
+{
+	cs_json_object(j, key);
+	for (size_t i = 0; i < list->n; i++) {
+		const char *eq = strchr(list->v[i], '=');
+		char *name = cs_strndup(list->v[i], (size_t)(eq - list->v[i]));
+
+		cs_json_str(j, name, eq + 1);
+		free(name);
+	}
+	cs_json_end(j, '}');
+}
+
+static void json_value(struct cs_json *j, const char *key, const struct key *k, const struct profile *p)
+{
+	const void *at = key_at(k, p);
+
+	switch (k->type) {
+	case KEY_NAME:
+	case KEY_TEXT:
+	case KEY_EXTENDS: cs_json_str(j, key, *(char *const *)at); break;
+	case KEY_BOOL: cs_json_bool(j, key, *(const bool *)at); break;
+	case KEY_WORD: cs_json_str(j, key, key_word_name(k, *(const unsigned *)at)); break;
+	case KEY_NETWORK: cs_json_str(j, key, "none"); break;
+	case KEY_CPUS: cs_json_num(j, key, *(const double *)at); break;
+	case KEY_SIZE:
+	case KEY_TIME:
+	case KEY_COUNT: cs_json_u64(j, key, *(const uint64_t *)at); break;
+	case KEY_PATHS:
+	case KEY_PATTERNS:
+	case KEY_ENVNAMES: json_strings(j, key, at); break;
+	case KEY_ENVVARS: json_vars(j, key, at); break;
+	case KEY_PROTECTIONS:
+		cs_json_array(j, key);
+		for (int i = 0; i < PROT_MAX; i++)
+			if (*(const protection_set *)at & PROT_BIT(i))
+				cs_json_str(j, NULL, protection_name((enum protection)i));
+		cs_json_end(j, ']');
+		break;
+	case KEY_RESERVED: break;
+	}
+}
+
+void profile_write_json(const struct profile *p, struct cs_buf *out)
+{
+	struct cs_json j;
+	int open = 0;
+
+	cs_json_begin(&j, out, /* pretty= */ true);
+	cs_json_object(&j, NULL);
+	for (size_t i = 0; i < profile_keys_n; i++) {
+		const struct key *k = &profile_keys[i];
+		int n = section_of(k);
+		char section[32];
+
+		if (open && (opens_section(i) || !n)) {
+			cs_json_end(&j, '}');
+			open = 0;
+		}
+		if (opens_section(i)) {
+			snprintf(section, sizeof section, "%.*s", n, k->path);
+			cs_json_object(&j, section);
+			open = 1;
+		}
+		json_value(&j, n ? k->path + n + 1 : k->path, k, p);
+	}
+	if (open)
+		cs_json_end(&j, '}');
+	cs_json_end(&j, '}');
+}
