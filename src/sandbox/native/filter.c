@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/native/internal.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include "gen/seccomp_filter.h"
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static int load(const struct sock_filter *f, size_t n, unsigned flags)
+{
+	struct sock_fprog prog = { .len = (unsigned short)n, .filter = (struct sock_filter *)(uintptr_t)f };
+
+	return sys_seccomp(SECCOMP_SET_MODE_FILTER, flags, &prog);
+}
+
+int native_filter_payload(struct native_plan *p, int *ret_listener)
+{
+	int fd;
+
+	*ret_listener = -1;
+	if (!p->spec->notify)
+		return load(filter_plain, COUNT(filter_plain), 0);
+	fd = load(filter_notify, COUNT(filter_notify),
+		  SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+	if (fd < 0 && errno == EINVAL) /* before Linux 5.19 */
+		fd = load(filter_notify, COUNT(filter_notify), SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	if (fd < 0 && (errno == EINVAL || errno == EBUSY)) /* no notifier, or another one above us */
+		return load(filter_plain, COUNT(filter_plain), 0);
+	if (fd < 0)
+		return -1;
+	*ret_listener = fd;
+	return 0;
+}
+
+int native_filter_init(void)
+{
+	return load(filter_init, COUNT(filter_init), 0);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ids.c - the host ids a sandbox runs under.
+ *
+ * As root every sandbox gets two ids of its own: the program's and, one above,
+ * process 1's.  They come from a region nobody hands out (above systemd's
+ * container range, below the 31-bit limit), checked against /etc/subuid and
+ * /etc/subgid.  A pair is held by a lock on one byte of one file: it cannot
+ * outlive its owner, needs no clearing after a crash, and costs one fcntl.
+ *
+ * Rootless, or where the region is not mapped: the caller's own id.
+ */
+#include "sandbox/native/internal.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { IDS_EACH = 2 };
+
+struct region {
+	uint32_t first, pairs;
+};
+
+/* Where the whole id space is ours to see; and, inside a container whose ids
+ * are a block of 65536, the part of it that is kept for dynamic users. */
+static const struct region wide = { 0x70000000, 0x00100000 };
+static const struct region narrow = { 61440, 2000 };
+
+/* The end of the block that starts at id 0 in our own user namespace. */
+static uint64_t mapped_from_zero(const char *map)
+{
+	char text[1024];
+	unsigned long long in, out, count;
+	char *line;
+
+	if (sys_get(AT_FDCWD, map, text, sizeof text) < 0)
+		return 0;
+	for (line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+		if (sscanf(line, "%llu %llu %llu", &in, &out, &count) == 3 && in == 0)
+			return count;
+	return 0;
+}
+
+/* Does a line "name:start:count" of a subid file touch the pair at id? */
+static bool in_subid_file(const char *text, uint32_t id)
+{
+	const char *line = text;
+
+	while (line && *line) {
+		const char *colon = strchr(line, ':');
+		unsigned long long start, count;
+
+		if (colon && sscanf(colon + 1, "%llu:%llu", &start, &count) == 2 && id + IDS_EACH > start &&
+		    id < start + count)
+			return true;
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	return false;
+}
+
+static int open_lock(void)
+{
+	struct stat st;
+	int fd;
+
+	if (mkdir("/run/caisson", 0755) < 0 && errno != EEXIST)
+		return -1;
+	fd = open("/run/caisson/ids.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())) {
+		close(fd);
+		errno = EPERM;
+		return -1;
+	}
+	return fd;
+}
+
+static bool lock_pair(int fd, uint32_t n)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = n, .l_len = 1 };
+
+	return fcntl(fd, F_OFD_SETLK, &l) == 0;
+}
+
+static int pick_range(struct native_ids *ids)
+{
+	CS_FD int fd = -1;
+	char subuid[16384], subgid[16384];
+	uint64_t uids = mapped_from_zero("/proc/self/uid_map"), gids = mapped_from_zero("/proc/self/gid_map");
+	uint64_t top = uids < gids ? uids : gids;
+	const struct region *r = top >= (uint64_t)wide.first + wide.pairs * IDS_EACH ? &wide
+				 : top >= narrow.first + narrow.pairs * IDS_EACH     ? &narrow
+										     : NULL;
+	uint32_t start;
+
+	if (!r)
+		return -ERANGE;
+	fd = open_lock();
+	if (fd < 0)
+		return -errno;
+	if (sys_get(AT_FDCWD, "/etc/subuid", subuid, sizeof subuid) < 0)
+		subuid[0] = 0;
+	if (sys_get(AT_FDCWD, "/etc/subgid", subgid, sizeof subgid) < 0)
+		subgid[0] = 0;
+	/* Start at a place of our own, so that a thousand sandboxes do not try the same bytes. */
+	start = (uint32_t)getpid() % r->pairs;
+	for (uint32_t i = 0; i < r->pairs; i++) {
+		uint32_t n = (start + i) % r->pairs, id = r->first + n * IDS_EACH;
+
+		if (in_subid_file(subuid, id) || in_subid_file(subgid, id) || !lock_pair(fd, n))
+			continue;
+		ids->uid = ids->gid = id;
+		ids->lock_fd = CS_TAKE_FD(fd);
+		ids->ranged = true;
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+/* Is our effective id the host's real root?  The kernel decides writes to
+ * /proc/sys by exactly that, not by capability, so ask it there. */
+static bool is_global_root(void)
+{
+	return faccessat(AT_FDCWD, "/proc/sys/kernel/core_pattern", W_OK, AT_EACCESS) == 0;
+}
+
+int native_ids_pick(struct native_ids *ids, struct cs_err *err)
+{
+	*ids = (struct native_ids){ .uid = geteuid(), .gid = getegid(), .lock_fd = -1, .why = EPERM };
+	if (ids->uid != 0)
+		return 0;
+	ids->why = -pick_range(ids);
+	if (ids->ranged)
+		return 0;
+	if (mapped_from_zero("/proc/self/uid_map") > 65536 || is_global_root())
+		return cs_fail(err, CS_E_DENIED, ids->why,
+			       "running as root, but no unprivileged id can be had (/run/caisson/ids.lock); "
+			       "run as an ordinary user, or make /run writable");
+	return 0;
+}
+
+void native_ids_done(struct native_ids *ids)
+{
+	if (ids->lock_fd >= 0)
+		close(ids->lock_fd);
+	ids->lock_fd = -1;
+}
+
+int native_write_maps(int proc_dir, const char *pid, unsigned inside_uid, unsigned outside_uid, unsigned inside_gid,
+		      unsigned outside_gid)
+{
+	char path[64], text[64];
+
+	snprintf(path, sizeof path, "%s/setgroups", pid);
+	if (sys_put(proc_dir, path, "deny") < 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/gid_map", pid);
+	snprintf(text, sizeof text, "%u %u 1", inside_gid, outside_gid);
+	if (sys_put(proc_dir, path, text) < 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/uid_map", pid);
+	snprintf(text, sizeof text, "%u %u 1", inside_uid, outside_uid);
+	return sys_put(proc_dir, path, text);
+}
+
+static int idmap_stub(void *arg)
+{
+	(void)arg;
+	pause();
+	return 0;
+}
+
+int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, struct cs_err *err)
+{
+	static char stack[4096] __attribute__((aligned(16)));
+	char pid_text[32], path[64];
+	pid_t pid;
+	int fd, r, saved;
+
+	/* A process whose only purpose is to be in the namespace until we hold it. */
+	pid = clone(idmap_stub, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, NULL);
+	if (pid < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "make a user namespace for the workspace's ids");
+	snprintf(pid_text, sizeof pid_text, "/proc/%d", (int)pid);
+	r = native_write_maps(AT_FDCWD, pid_text, owner, ids->uid, group, ids->gid);
+	snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
+	fd = r < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	saved = errno;
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	if (fd < 0)
+		return cs_fail(err, CS_E_SYSTEM, saved, "map the workspace's owner to the sandbox's user");
+	return fd;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal.h - how the native back end is put together.
+ *
+ *   start.c     the caller's side: prepare, clone, watch, end
+ *   ids.c       which host ids the sandbox runs under
+ *   limits.c    control groups, rlimits, usage
+ *   init.c      process 1 inside: order of the set-up, then reaping
+ *   root.c      the new root: tmpfs, binds, layers, pivot
+ *   proc.c      /proc: masks, and files that show the sandbox's own limits
+ *   etc.c       the few files of /etc that are ours
+ *   payload.c   from process 1's child to the program's first instruction
+ *   filter.c    the system-call filter, made at build time
+ *   refusal.c   naming what the filter refused
+ *
+ * Two user namespaces.  The *builder* is the caller's own (as root) or a new
+ * one that maps the caller to its root (rootless); it owns the mount, network
+ * and other namespaces.  The program runs in a second one below it, so even
+ * full capabilities there give it no power over its mounts or its network.
+ *
+ * Code that runs after clone: init.c, root.c, proc.c, etc.c, payload.c,
+ * filter.c.  The process was single-threaded, so it may allocate, but what
+ * payload.c does shares memory with process 1 (vfork) and must leave it sane.
+ *
+ * Everything the inside reports goes through one shared page, as numbers and
+ * bounded text and never as pointers: process 1 is ours, but it lives next to
+ * the program, and what it says is checked like anything from there.
+ */
+#pragma once
+#include "base/err.h"
+#include "sandbox/sandbox.h"
+#include "sys/sys.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#define NATIVE_STEPS(X)                                                                       \
+	X(PREPARE, "prepare: limits, ids, control groups")                                    \
+	X(CLONE, "clone into new namespaces")                                                 \
+	X(IDS, "ids, keyring, host name, cgroup")                                             \
+	X(LOOPBACK, "loopback up")                                                            \
+	X(TMPFS, "private root (tmpfs)")                                                      \
+	X(BINDS, "system directories, read-only")                                             \
+	X(LAYER, "workspace and --rw")                                                        \
+	X(ETC, "/etc: passwd, group, hosts")                                                  \
+	X(DEV, "/dev")                                                                        \
+	X(PROC, "/proc and its masks")                                                        \
+	X(PIVOT, "pivot_root, old root gone")                                                 \
+	X(FORK, "fork the program's process")                                                 \
+	X(USERNS, "its user namespace, none below it")                                        \
+	X(CAPS, "capabilities, limits, descriptors")                                          \
+	X(LANDLOCK, "Landlock")                                                               \
+	X(SECCOMP, "system-call filter")
+
+enum native_step {
+#define X(id, text) STEP_##id,
+	NATIVE_STEPS(X)
+#undef X
+	STEP_MAX
+};
+
+enum native_state { NATIVE_BUILDING, NATIVE_EXECING, NATIVE_FAILED, NATIVE_RUNNING, NATIVE_ENDED };
+
+/* The shared page. */
+struct native_report {
+	_Atomic uint32_t state;
+	int status;                /* the program's, as of waitpid */
+	protection_set active;
+	int why[PROT_MAX];         /* errno for what is off */
+	uint64_t step_ns[STEP_MAX];
+	struct cs_err err;
+};
+
+struct native_ids {
+	bool ranged;        /* true: base is ours alone; false: the caller's own id */
+	uint32_t uid, gid;  /* host ids (in the caller's user namespace) the program runs under */
+	int lock_fd;        /* holds the range; closing it gives it back */
+	int why;            /* errno when not ranged */
+};
+
+/* What the set-up works from: data, complete before clone. */
+struct native_plan {
+	const struct sandbox_spec *spec;
+	struct native_report *report;
+	struct native_ids ids;
+	struct sys_cgroup *cgroup;
+	bool builder_userns;       /* clone made one: write its maps */
+	int sock;                  /* to the caller */
+	int landlock_abi;
+	uint64_t start_ns;
+	const struct sandbox_bind *const *binds; /* spec's, parents before children */
+	const int *idmap;          /* per bind: user namespace to map its owner with, or -1 */
+	/* set while building */
+	int tmpfs_fd;              /* the private tmpfs, outside the new root */
+	int root_fd;               /* the new root */
+	int proc_fd;               /* the host's /proc, for our own writes; outlives the old root */
+	mode_t umask;              /* the caller's */
+};
+
+enum { NATIVE_UID = 1000, NATIVE_GID = 1000 };
+#define NATIVE_USER "agent"
+#define NATIVE_HOME "/home/agent"
+#define NATIVE_HOST "caisson"
+
+static inline bool native_on(const struct native_plan *p, enum protection prot)
+{
+	return !(p->spec->off & PROT_BIT(prot));
+}
+
+uint64_t native_now(void);
+void native_step(struct native_plan *p, enum native_step s);
+void native_active(struct native_plan *p, enum protection prot);
+/* prot could not be had: fails if the spec requires it, else notes why and goes on. */
+int native_missing(struct native_plan *p, enum protection prot, int sys, const char *what);
+
+/* ids.c */
+int native_ids_pick(struct native_ids *ids, struct cs_err *err);
+void native_ids_done(struct native_ids *ids);
+int native_write_maps(int proc_dir, const char *pid, unsigned inside_uid, unsigned outside_uid, unsigned inside_gid,
+		      unsigned outside_gid);
+/* A user namespace that says "files of owner are files of ids" for idmapped mounts. */
+int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, struct cs_err *err);
+
+/* limits.c */
+unsigned native_cgroup_wanted(const struct profile_limits *l, protection_set off);
+int native_cgroup_limit(struct sys_cgroup *cg, const struct profile_limits *l, struct cs_err *err);
+int native_rlimits(const struct native_plan *p);
+
+/* usage.c: adds what no control group tells. */
+void native_usage_procs(pid_t init, const struct profile_limits *l, bool memory, bool cpu, struct sandbox_usage *u);
+
+/* init.c */
+_Noreturn void native_init(struct native_plan *p);
+
+/* root.c */
+int native_build_root(struct native_plan *p);
+int native_enter_root(struct native_plan *p);
+/* Bind the private tmpfs' entry onto path in the new root. */
+int native_attach(struct native_plan *p, const char *entry, const char *path, unsigned attr);
+/* path inside holds text: made if the parent is ours, else covered. */
+int native_provide(struct native_plan *p, const char *name, const char *path, const char *text);
+
+/* proc.c, etc.c */
+int native_build_proc(struct native_plan *p);
+int native_build_etc(struct native_plan *p);
+int native_build_dev(struct native_plan *p);
+
+/* payload.c */
+int native_spawn_payload(struct native_plan *p, pid_t *ret);
+
+/* filter.c */
+int native_filter_payload(struct native_plan *p, int *ret_listener);
+int native_filter_init(void);
+
+/* refusal.c: answer one waiting notification. 1: *ret says what was refused,
+ * 0: nothing to tell, -1: the notifier is gone. */
+int native_refusal(int listener, struct sandbox_refusal *ret);
+
+/* message.c: one byte and perhaps a descriptor over the socket to the caller. */
+int native_send_fd(int sock, char what, int fd);
+/* Returns the byte, 0 when nothing waits; *ret_fd is -1 or the receiver's to close. */
+char native_receive(int sock, int *ret_fd);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* limits.c - what a sandbox may use up.
+ *
+ * The kernel enforces what it can: control groups where we may make them, the
+ * private tmpfs for disk, rlimits always, as the second wall.  What is left
+ * (memory and CPU time without control groups) is sampled by the session.
+ */
+#include "sandbox/native/internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+unsigned native_cgroup_wanted(const struct profile_limits *l, protection_set off)
+{
+	unsigned want = 0;
+
+	if (l->memory && !(off & PROT_BIT(PROT_LIMIT_MEMORY)))
+		want |= 1u << SYS_CG_MEMORY;
+	if (l->pids && !(off & PROT_BIT(PROT_LIMIT_PIDS)))
+		want |= 1u << SYS_CG_PIDS;
+	if (l->cpus > 0 && !(off & PROT_BIT(PROT_LIMIT_CPU)))
+		want |= 1u << SYS_CG_CPU;
+	if (l->cpu_time && want)
+		want |= 1u << SYS_CG_UNIFIED; /* counts CPU time, in hybrid mode too */
+	return want;
+}
+
+static int put(int dir, const char *file, struct cs_err *err, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static int put(int dir, const char *file, struct cs_err *err, const char *fmt, ...)
+{
+	char text[64];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (sys_put(dir, file, text) < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "control group: write '%s' to %s", text, file);
+	return 0;
+}
+
+enum { CPU_PERIOD_US = 100000 };
+
+static int limit_v1(struct sys_cgroup *cg, const struct profile_limits *l, struct cs_err *err)
+{
+	int r = 0;
+
+	if (sys_cgroup_has(cg, SYS_CG_MEMORY)) {
+		r = put(cg->dir[SYS_CG_MEMORY], "memory.limit_in_bytes", err, "%" PRIu64, l->memory);
+		/* Swap accounting may be off; then there is no file, and without swap no need. */
+		(void)put(cg->dir[SYS_CG_MEMORY], "memory.memsw.limit_in_bytes", NULL, "%" PRIu64, l->memory);
+	}
+	if (r == 0 && sys_cgroup_has(cg, SYS_CG_PIDS))
+		r = put(cg->dir[SYS_CG_PIDS], "pids.max", err, "%" PRIu64, l->pids + 1 /* process 1 */);
+	if (r == 0 && sys_cgroup_has(cg, SYS_CG_CPU)) {
+		r = put(cg->dir[SYS_CG_CPU], "cpu.cfs_period_us", err, "%d", CPU_PERIOD_US);
+		if (r == 0)
+			r = put(cg->dir[SYS_CG_CPU], "cpu.cfs_quota_us", err, "%.0f", l->cpus * CPU_PERIOD_US);
+	}
+	return r;
+}
+
+static int limit_v2(struct sys_cgroup *cg, const struct profile_limits *l, unsigned off, struct cs_err *err)
+{
+	int dir = cg->dir[SYS_CG_UNIFIED], r = 0;
+
+	if (dir < 0)
+		return 0;
+	if (l->memory && !(off & PROT_BIT(PROT_LIMIT_MEMORY))) {
+		r = put(dir, "memory.max", err, "%" PRIu64, l->memory);
+		(void)put(dir, "memory.swap.max", NULL, "0"); /* absent without swap */
+		(void)put(dir, "memory.oom.group", NULL, "1");
+	}
+	if (r == 0 && l->pids && !(off & PROT_BIT(PROT_LIMIT_PIDS)))
+		r = put(dir, "pids.max", err, "%" PRIu64, l->pids + 1);
+	if (r == 0 && l->cpus > 0 && !(off & PROT_BIT(PROT_LIMIT_CPU)))
+		r = put(dir, "cpu.max", err, "%.0f %d", l->cpus * CPU_PERIOD_US, CPU_PERIOD_US);
+	return r;
+}
+
+int native_cgroup_limit(struct sys_cgroup *cg, const struct profile_limits *l, struct cs_err *err)
+{
+	if (cg->mode == SYS_CGROUP_V2)
+		return limit_v2(cg, l, 0, err);
+	return limit_v1(cg, l, err);
+}
+
+static int rlimit(int what, uint64_t value)
+{
+	struct rlimit now, want;
+
+	if (getrlimit((__rlimit_resource_t)what, &now) < 0)
+		return -1;
+	if (now.rlim_max != RLIM_INFINITY && value > now.rlim_max)
+		value = now.rlim_max;
+	want.rlim_cur = want.rlim_max = value;
+	return setrlimit((__rlimit_resource_t)what, &want);
+}
+
+/* Without a cpu control group: whole CPUs by affinity.  1.5 becomes 2, and that is said. */
+static int limit_cpus_by_affinity(double cpus)
+{
+	cpu_set_t have, want;
+	int left = (int)ceil(cpus);
+
+	if (sched_getaffinity(0, sizeof have, &have) < 0)
+		return -1;
+	CPU_ZERO(&want);
+	for (int c = 0; c < CPU_SETSIZE && left > 0; c++) {
+		if (!CPU_ISSET(c, &have))
+			continue;
+		CPU_SET(c, &want);
+		left--;
+	}
+	return sched_setaffinity(0, sizeof want, &want);
+}
+
+int native_rlimits(const struct native_plan *p)
+{
+	const struct profile_limits *l = p->spec->limits;
+
+	if (native_on(p, PROT_NOCORE) && rlimit(RLIMIT_CORE, 0) < 0)
+		return -1;
+	if (rlimit(RLIMIT_MEMLOCK, 64 << 10) < 0 || rlimit(RLIMIT_RTPRIO, 0) < 0 || rlimit(RLIMIT_NICE, 0) < 0)
+		return -1;
+	if (l->files && rlimit(RLIMIT_NOFILE, l->files) < 0)
+		return -1;
+	/* Counted per user namespace since Linux 5.14, so it bounds this sandbox alone. */
+	if (l->pids && native_on(p, PROT_LIMIT_PIDS) && rlimit(RLIMIT_NPROC, l->pids) < 0)
+		return -1;
+	/* What one file may hold; sockets' and memfds' too, which no tmpfs bounds. */
+	if (l->disk && native_on(p, PROT_LIMIT_DISK) && rlimit(RLIMIT_FSIZE, l->disk) < 0)
+		return -1;
+	if (l->cpu_time && rlimit(RLIMIT_CPU, l->cpu_time / 1000 + 1) < 0)
+		return -1;
+	if (l->cpus > 0 && !(p->report->active & PROT_BIT(PROT_LIMIT_CPU)) && limit_cpus_by_affinity(l->cpus) < 0)
+		return -1;
+	return 0;
+}

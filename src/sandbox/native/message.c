@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* message.c - the socket between process 1 and the caller.
+ *
+ * SOCK_SEQPACKET; one byte says what it is: 'T' the private tmpfs (with a
+ * descriptor), 'L' the refusal notifier (with a descriptor), 'S' the program
+ * has stopped.  The caller takes nothing else and at most one descriptor.
+ */
+#include "sandbox/native/internal.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+int native_send_fd(int sock, char what, int fd)
+{
+	char control[CMSG_SPACE(sizeof fd)] = { 0 };
+	struct iovec iov = { &what, 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	return sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : -1;
+}
+
+char native_receive(int sock, int *ret_fd)
+{
+	char what = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { &what, 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct cmsghdr *c;
+
+	*ret_fd = -1;
+	if (recvmsg(sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
+		return 0;
+	c = CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+	return what;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* payload.c - from process 1's child to the program's first instruction.
+ *
+ * Runs in a vfork child: process 1 sleeps until exec, memory is shared, so
+ * nothing is allocated and nothing of process 1's is changed but the report.
+ *
+ * The order is forced, step by step:
+ *   maps        need /proc/self to be ours, so while still dumpable
+ *   nesting     needs CAP_SYS_RESOURCE in the new user namespace
+ *   rlimits     before capabilities go, or raising a soft limit may fail
+ *   caps        bounding set and securebits need CAP_SETPCAP
+ *   pdeath      a change of credentials clears it, so after caps
+ *   nnp         Landlock and seccomp need it
+ *   Landlock    opens paths, so before the filter; rules need the final root
+ *   seccomp     last: it forbids most of the above
+ */
+#include "sandbox/native/internal.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static int fail(struct native_plan *p, const char *what)
+{
+	return cs_fail(&p->report->err, CS_E_SYSTEM, errno, "%s", what);
+}
+
+static int enter_userns(struct native_plan *p)
+{
+	/* Outside ids are those of the builder's namespace: there the caller is 0. */
+	unsigned uid = p->builder_userns ? 0 : p->ids.uid, gid = p->builder_userns ? 0 : p->ids.gid;
+
+	if (!native_on(p, PROT_USERNS))
+		return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? fail(p, "PR_SET_DUMPABLE") : 0;
+	if (native_write_maps(p->proc_fd, "self", NATIVE_UID, uid, NATIVE_GID, gid) < 0)
+		return fail(p, "write the user namespace's id maps");
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return fail(p, "PR_SET_DUMPABLE");
+	native_active(p, PROT_USERNS);
+	if (!native_on(p, PROT_NESTING))
+		return 0;
+	if (sys_put(p->proc_fd, "sys/user/max_user_namespaces", "0") == 0)
+		native_active(p, PROT_NESTING);
+	else if (native_on(p, PROT_SECCOMP)) /* /proc/sys is read-only in containers; the filter bars it alone */
+		native_active(p, PROT_NESTING);
+	else
+		return native_missing(p, PROT_NESTING, errno, "a bar on nested user namespaces");
+	return 0;
+}
+
+static int take_stdio(struct native_plan *p)
+{
+	const int *io = p->spec->stdio;
+
+	if (setsid() < 0)
+		return fail(p, "setsid");
+	for (int i = 0; i < 3; i++) {
+		if (io[i] == i) {
+			if (fcntl(i, F_SETFD, 0) < 0)
+				return fail(p, "keep descriptor open");
+		} else if (dup2(io[i], i) < 0) {
+			return fail(p, "dup2");
+		}
+	}
+	if (p->spec->tty && ioctl(0, TIOCSCTTY, 0) < 0 && ioctl(1, TIOCSCTTY, 0) < 0 &&
+	    ioctl(2, TIOCSCTTY, 0) < 0)
+		return fail(p, "take the terminal");
+	if (!native_on(p, PROT_FDS))
+		return 0;
+	/* Closed by exec, not now: the way to report a failure is among them. */
+	if (close_range(3, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
+		return fail(p, "close inherited descriptors");
+	native_active(p, PROT_FDS);
+	return 0;
+}
+
+/* ---- Landlock ---- */
+
+static int allow(struct native_plan *p, int ruleset, const char *path, uint64_t rights)
+{
+	CS_FD int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 && (errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == ELOOP))
+		return 0; /* optional, not there */
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return cs_fail(&p->report->err, CS_E_SYSTEM, errno, "Landlock: open '%s'", path);
+	if (!S_ISDIR(st.st_mode))
+		rights &= sys_landlock_fs_file(p->landlock_abi);
+	if (sys_landlock_allow(ruleset, fd, rights) < 0)
+		return cs_fail(&p->report->err, CS_E_SYSTEM, errno, "Landlock: rule for '%s'", path);
+	return 0;
+}
+
+/* A rule at every mount and not one at /: the kernel walks up from the file to
+ * the first rule that answers, so near rules make every open cheaper. */
+static int allow_all(struct native_plan *p, int ruleset)
+{
+	static const char *const private[] = { "/tmp", NATIVE_HOME, "/dev/shm", "/var/tmp", "/dev/pts" };
+	static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty" };
+	uint64_t all = sys_landlock_fs_all(p->landlock_abi), read = sys_landlock_fs_read();
+	uint64_t file = sys_landlock_fs_file(p->landlock_abi), list = 1 << 3 /* read directory */;
+
+	if (allow(p, ruleset, "/", list) < 0 || allow(p, ruleset, "/etc", read) < 0)
+		return -1;
+	if (allow(p, ruleset, "/proc", read | (file & ~1ull /* not execute */)) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof private / sizeof *private; i++)
+		if (allow(p, ruleset, private[i], all) < 0)
+			return -1;
+	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+		if (allow(p, ruleset, devices[i], file & ~1ull) < 0)
+			return -1;
+	for (size_t i = 0; i < p->spec->n_binds; i++) {
+		const struct sandbox_bind *b = p->binds[i];
+
+		if (allow(p, ruleset, b->target ? b->target : b->source, b->kind == SANDBOX_RO ? read : all) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int enter_landlock(struct native_plan *p)
+{
+	CS_FD int ruleset = -1;
+
+	if (!native_on(p, PROT_LANDLOCK))
+		return 0;
+	if (p->landlock_abi == 0)
+		return native_missing(p, PROT_LANDLOCK, ENOSYS, "Landlock");
+	ruleset = sys_landlock_create(p->landlock_abi);
+	if (ruleset < 0)
+		return fail(p, "Landlock: make a ruleset");
+	if (allow_all(p, ruleset) < 0)
+		return -1;
+	if (sys_landlock_enter(ruleset) < 0)
+		return fail(p, "Landlock: enter the ruleset");
+	native_active(p, PROT_LANDLOCK);
+	return 0;
+}
+
+/* ---- seccomp ---- */
+
+static int enter_seccomp(struct native_plan *p)
+{
+	int listener;
+
+	if (!native_on(p, PROT_SECCOMP))
+		return 0;
+	if (native_filter_payload(p, &listener) < 0)
+		return native_missing(p, PROT_SECCOMP, errno, "a system-call filter");
+	native_active(p, PROT_SECCOMP);
+	if (listener >= 0 && native_send_fd(p->sock, 'L', listener) < 0)
+		return fail(p, "hand out the refusal notifier");
+	return 0;
+}
+
+/* ---- exec ---- */
+
+static int not_executed(struct native_plan *p, const char *name, int sys)
+{
+	if (sys == ENOENT || sys == ENOTDIR)
+		return cs_fail(&p->report->err, CS_E_NOCMD, 0,
+			       "'%s': command not found inside the sandbox (looked in %s; --ro PATH gives it more of the host)",
+			       name, strchr(name, '/') ? "that path" : p->spec->path);
+	return cs_fail(&p->report->err, CS_E_NOEXEC, sys, "cannot execute '%s'", name);
+}
+
+static int exec_program(struct native_plan *p)
+{
+	const char *name = p->spec->argv[0], *dir = p->spec->path;
+	char path[4096];
+	int denied = 0;
+
+	atomic_store(&p->report->state, NATIVE_EXECING);
+	if (strchr(name, '/')) {
+		execve(name, p->spec->argv, p->spec->env);
+		return not_executed(p, name, errno);
+	}
+	while (*name && *dir) {
+		size_t n = strcspn(dir, ":");
+
+		if (snprintf(path, sizeof path, "%.*s/%s", (int)n, dir, name) < (int)sizeof path) {
+			execve(path, p->spec->argv, p->spec->env);
+			if (errno != ENOENT && errno != ENOTDIR)
+				denied = errno;
+		}
+		dir += n + (dir[n] == ':');
+	}
+	return not_executed(p, name, denied ? denied : ENOENT);
+}
+
+static int become_program(struct native_plan *p)
+{
+	sigset_t none;
+
+	if (enter_userns(p) < 0)
+		return -1;
+	native_step(p, STEP_USERNS);
+	if (take_stdio(p) < 0)
+		return -1;
+	if (native_rlimits(p) < 0)
+		return fail(p, "set resource limits");
+	if (native_on(p, PROT_NOCORE))
+		native_active(p, PROT_NOCORE);
+	umask(p->umask);
+	if (chdir(p->spec->cwd) < 0)
+		return cs_fail(&p->report->err, CS_E_INVALID, errno, "working directory '%s' inside the sandbox", p->spec->cwd);
+	if (native_on(p, PROT_CAPS)) {
+		if (sys_drop_caps() < 0)
+			return fail(p, "drop capabilities");
+		native_active(p, PROT_CAPS);
+	}
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return fail(p, "PR_SET_PDEATHSIG");
+	if (native_on(p, PROT_NNP) || native_on(p, PROT_SECCOMP) || native_on(p, PROT_LANDLOCK)) {
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+			return fail(p, "PR_SET_NO_NEW_PRIVS");
+		native_active(p, PROT_NNP);
+	}
+	native_step(p, STEP_CAPS);
+	if (enter_landlock(p) < 0)
+		return -1;
+	native_step(p, STEP_LANDLOCK);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (enter_seccomp(p) < 0)
+		return -1;
+	native_step(p, STEP_SECCOMP);
+	return exec_program(p);
+}
+
+static int child(void *arg)
+{
+	struct native_plan *p = arg;
+
+	native_step(p, STEP_FORK);
+	if (become_program(p) < 0)
+		atomic_store(&p->report->state, NATIVE_FAILED);
+	_exit(127);
+}
+
+int native_spawn_payload(struct native_plan *p, pid_t *ret)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	int flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
+
+	if (native_on(p, PROT_USERNS))
+		flags |= CLONE_NEWUSER;
+	*ret = clone(child, stack + sizeof stack, flags, p);
+	if (*ret < 0)
+		return fail(p, "make the program's process");
+	return 0;
+}

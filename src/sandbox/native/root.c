@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* root.c - the new root.
+ *
+ * One tmpfs, bounded in bytes and files, holds everything the program can
+ * write: its subdirectories become the root, /tmp, the home, /dev/shm and the
+ * upper layers.  The tmpfs itself is attached outside the new root and goes
+ * away with the old one, so no path leads to an upper layer.
+ *
+ * Every source is opened once and then used by descriptor; every target is
+ * looked up below the new root with no symlink followed, because a bind that
+ * came before may hold the program's own files (runc CVE-2021-30465 and its
+ * many successors).  Flags are set before a mount is attached.
+ */
+#include "sandbox/native/internal.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { EMPTY = AT_EMPTY_PATH };
+
+static int fail(struct native_plan *p, int sys, const char *what, const char *path)
+{
+	return cs_fail(&p->report->err, CS_E_SYSTEM, sys, "%s '%s'", what, path);
+}
+
+/* ---- targets ---- */
+
+/* mkdir -p below the new root; existing parts may be other mounts. */
+static int make_dirs(int root, const char *path, mode_t mode)
+{
+	char part[4096];
+	size_t len = strlen(path);
+
+	if (len >= sizeof part)
+		return errno = ENAMETOOLONG, -1;
+	for (size_t i = 1; i <= len; i++) {
+		if (path[i] != '/' && path[i] != 0)
+			continue;
+		memcpy(part, path, i);
+		part[i] = 0;
+		if (mkdirat(root, part, mode) < 0 && errno != EEXIST && errno != EROFS)
+			return -1;
+	}
+	return 0;
+}
+
+/* A descriptor for the place inside, made if it is missing and ours to make. */
+static int open_target(struct native_plan *p, const char *path, bool dir)
+{
+	const uint64_t resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+	const char *rel = path + 1;
+	int fd = sys_openat2(p->root_fd, rel, O_PATH | O_CLOEXEC, resolve);
+	char parent[4096];
+	const char *slash = strrchr(rel, '/');
+
+	if (fd >= 0 || errno != ENOENT)
+		return fd;
+	if (dir) {
+		if (make_dirs(p->root_fd, rel, 0755) < 0)
+			return -1;
+	} else {
+		CS_FD int file = -1;
+
+		if (slash) {
+			snprintf(parent, sizeof parent, "%.*s", (int)(slash - rel), rel);
+			if (make_dirs(p->root_fd, parent, 0755) < 0)
+				return -1;
+		}
+		file = openat(p->root_fd, rel, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0444);
+		if (file < 0)
+			return -1;
+	}
+	return sys_openat2(p->root_fd, rel, O_PATH | O_CLOEXEC, resolve);
+}
+
+static int attach(struct native_plan *p, int mount, const char *path, bool dir)
+{
+	CS_FD int to = open_target(p, path, dir);
+
+	if (to < 0)
+		return fail(p, errno, errno == ELOOP ? "a symlink stands in the way of" : "make room for", path);
+	if (move_mount(mount, "", to, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return fail(p, errno, "attach", path);
+	return 0;
+}
+
+int native_attach(struct native_plan *p, const char *entry, const char *path, unsigned attr)
+{
+	struct mount_attr a = { .attr_set = attr };
+	CS_FD int fd = open_tree(p->tmpfs_fd, entry, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (fd < 0 || (attr && mount_setattr(fd, "", EMPTY, &a, sizeof a) < 0))
+		return fail(p, errno, "prepare", path);
+	if (move_mount(fd, "", p->root_fd, path + 1, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return fail(p, errno, "attach", path);
+	return 0;
+}
+
+static int put_new(int dir, const char *name, const char *text)
+{
+	CS_FD int fd = openat(dir, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0444);
+	size_t len = strlen(text);
+
+	if (fd < 0)
+		return -1;
+	return write(fd, text, len) == (ssize_t)len ? 0 : -1;
+}
+
+int native_provide(struct native_plan *p, const char *name, const char *path, const char *text)
+{
+	if (put_new(p->root_fd, path + 1, text) == 0)
+		return 0;
+	if (errno != EROFS && errno != EEXIST && errno != EACCES)
+		return fail(p, errno, "write", path);
+	if (put_new(p->tmpfs_fd, name, text) < 0)
+		return fail(p, errno, "write", path);
+	if (native_attach(p, name, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC) < 0)
+		/* Nothing there to cover, in a directory that is not ours: then nothing leaks either. */
+		return p->report->err.sys == ENOENT ? 0 : -1;
+	return 0;
+}
+
+/* ---- the tmpfs ---- */
+
+static int make_tmpfs(struct native_plan *p)
+{
+	static const struct {
+		const char *name;
+		mode_t mode;
+	} dirs[] = { { "root", 0755 }, { "home", 0755 }, { "tmp", 01777 }, { "shm", 01777 }, { "var-tmp", 01777 } };
+	const struct profile_limits *l = p->spec->limits;
+	CS_FD int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	char text[32];
+
+	if (fs < 0)
+		return fail(p, errno, "open file system", "tmpfs");
+	if (native_on(p, PROT_LIMIT_DISK)) {
+		snprintf(text, sizeof text, "%" PRIu64, l->disk);
+		if (l->disk && fsconfig(fs, FSCONFIG_SET_STRING, "size", text, 0) < 0)
+			return fail(p, errno, "set tmpfs size", text);
+		snprintf(text, sizeof text, "%" PRIu64, l->inodes);
+		if (l->inodes && fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", text, 0) < 0)
+			return fail(p, errno, "set tmpfs nr_inodes", text);
+	}
+	if (fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return fail(p, errno, "make", "tmpfs");
+	p->tmpfs_fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	if (p->tmpfs_fd < 0)
+		return fail(p, errno, "mount", "tmpfs");
+	/* On top of /, where it hides nothing from us: a path starts below what covers the root. */
+	if (move_mount(p->tmpfs_fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return fail(p, errno, "attach tmpfs at", "/");
+	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
+		if (mkdirat(p->tmpfs_fd, dirs[i].name, dirs[i].mode) < 0 ||
+		    (dirs[i].mode & 01000 && fchmodat(p->tmpfs_fd, dirs[i].name, dirs[i].mode, 0) < 0))
+			return fail(p, errno, "mkdir", dirs[i].name);
+	if (native_on(p, PROT_LIMIT_DISK) && l->disk)
+		native_active(p, PROT_LIMIT_DISK);
+	return 0;
+}
+
+static int make_root(struct native_plan *p)
+{
+	static const char *const dirs[] = { "tmp", "home", "home/agent", "dev", "dev/shm", "dev/pts", "proc", "etc", "var", "var/tmp", "run" };
+
+	p->root_fd = open_tree(p->tmpfs_fd, "root", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (p->root_fd < 0 || move_mount(p->root_fd, "", p->tmpfs_fd, "root", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return fail(p, errno, "make", "/");
+	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
+		if (mkdirat(p->root_fd, dirs[i], 0755) < 0)
+			return fail(p, errno, "mkdir", dirs[i]);
+	if (native_attach(p, "tmp", "/tmp", 0) < 0 || native_attach(p, "home", NATIVE_HOME, 0) < 0 ||
+	    native_attach(p, "shm", "/dev/shm", MOUNT_ATTR_NOEXEC) < 0 || native_attach(p, "var-tmp", "/var/tmp", 0) < 0)
+		return -1;
+	return 0;
+}
+
+/* ---- binds ---- */
+
+static const char *target_of(const struct sandbox_bind *b)
+{
+	return b->target ? b->target : b->source;
+}
+
+/* "/bin -> usr/bin" stays a symlink: merged systems have five of those. */
+static bool keep_symlink(struct native_plan *p, const struct sandbox_bind *b)
+{
+	char to[256];
+	ssize_t n;
+
+	if (!b->optional || strchr(b->source + 1, '/'))
+		return false;
+	n = readlink(b->source, to, sizeof to - 1);
+	if (n <= 0)
+		return false;
+	to[n] = 0;
+	return symlinkat(to, p->root_fd, target_of(b) + 1) == 0;
+}
+
+static int bind_ro(struct native_plan *p, const struct sandbox_bind *b, int src, bool dir)
+{
+	struct mount_attr a = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+	CS_FD int fd = open_tree(src, "", EMPTY | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (fd < 0 || mount_setattr(fd, "", EMPTY | AT_RECURSIVE, &a, sizeof a) < 0)
+		return fail(p, errno, "bind read-only", b->source);
+	return attach(p, fd, target_of(b), dir);
+}
+
+/* A clone of src whose owner's files belong to the sandbox's user; -1: not possible there. */
+static int clone_mapped(int src, int userns)
+{
+	struct mount_attr a = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+	unsigned deep = userns < 0 ? AT_RECURSIVE : 0;
+	CS_FD int fd = open_tree(src, "", EMPTY | deep | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (userns >= 0) {
+		a.attr_set |= MOUNT_ATTR_IDMAP;
+		a.userns_fd = (uint64_t)userns;
+	}
+	if (fd < 0 || mount_setattr(fd, "", EMPTY | deep, &a, sizeof a) < 0)
+		return -1;
+	return CS_TAKE_FD(fd);
+}
+
+static int bind_rw(struct native_plan *p, const struct sandbox_bind *b, int src, bool dir, int userns)
+{
+	CS_FD int fd = clone_mapped(src, userns);
+
+	if (fd < 0 && errno == EINVAL && userns >= 0)
+		return cs_fail(&p->report->err, CS_E_UNSUPPORTED, EINVAL,
+			       "'%s' is on a file system that cannot map ids, so the sandbox's user could not write there; "
+			       "use a private layer (without --rw), or run as an ordinary user", b->source);
+	if (fd < 0)
+		return fail(p, errno, "bind", b->source);
+	return attach(p, fd, target_of(b), dir);
+}
+
+/* ---- layers ---- */
+
+/* Hidden names below a layer are whiteouts in a small layer of our own between
+ * the base and the upper: to the program they are not there at all. */
+static int hide_in_layer(struct native_plan *p, int base, int mask, const char *rel)
+{
+	char part[4096];
+	size_t len = strlen(rel);
+	struct stat st;
+
+	if (len >= sizeof part)
+		return errno = ENAMETOOLONG, -1;
+	for (size_t i = 1; i < len; i++) {
+		if (rel[i] != '/')
+			continue;
+		memcpy(part, rel, i);
+		part[i] = 0;
+		if (fstatat(base, part, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+			return 0; /* gone meanwhile: nothing to hide */
+		if (mkdirat(mask, part, 0700) < 0) {
+			if (errno != EEXIST)
+				return -1;
+			continue;
+		}
+		/* The topmost directory lends its mode and times to the merged one. */
+		struct timespec times[2] = { st.st_atim, st.st_mtim };
+
+		if (fchmodat(mask, part, st.st_mode & 0777, 0) < 0 || utimensat(mask, part, times, AT_SYMLINK_NOFOLLOW) < 0)
+			return -1;
+	}
+	(void)p;
+	return mknodat(mask, rel, S_IFCHR, 0) < 0 && errno != EEXIST ? -1 : 0;
+}
+
+static const char *below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	if (!strcmp(dir, "/"))
+		return path[1] ? path + 1 : NULL;
+	return !strncmp(path, dir, n) && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
+}
+
+static int fill_mask(struct native_plan *p, const struct sandbox_bind *b, int base, int mask, size_t *hidden)
+{
+	for (size_t i = 0; i < p->spec->n_hide; i++) {
+		const char *rel = below(p->spec->hide[i], target_of(b));
+
+		if (!rel)
+			continue;
+		if (hide_in_layer(p, base, mask, rel) < 0)
+			return fail(p, errno, "hide", p->spec->hide[i]);
+		++*hidden;
+	}
+	return 0;
+}
+
+static int overlay_by_path(struct native_plan *p, int fs, int lower, int mask, int upper, int work)
+{
+	char text[128];
+
+	(void)p;
+	if (mask >= 0)
+		snprintf(text, sizeof text, "/proc/self/fd/%d:/proc/self/fd/%d", mask, lower);
+	else
+		snprintf(text, sizeof text, "/proc/self/fd/%d", lower);
+	if (fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", text, 0) < 0)
+		return -1;
+	snprintf(text, sizeof text, "/proc/self/fd/%d", upper);
+	if (fsconfig(fs, FSCONFIG_SET_STRING, "upperdir", text, 0) < 0)
+		return -1;
+	snprintf(text, sizeof text, "/proc/self/fd/%d", work);
+	return fsconfig(fs, FSCONFIG_SET_STRING, "workdir", text, 0);
+}
+
+static int overlay_mount(struct native_plan *p, int lower, int mask, int upper, int work)
+{
+	CS_FD int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+
+	if (fs < 0)
+		return -1;
+	/* In a user namespace overlayfs keeps its notes in user.* attributes; with real
+	 * root it can also rename directories of the base. */
+	if (p->builder_userns ? fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) < 0
+			      : fsconfig(fs, FSCONFIG_SET_STRING, "redirect_dir", "on", 0) < 0)
+		return -1;
+	if (overlay_by_path(p, fs, lower, mask, upper, work) < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	return fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+static int make_layer_dir(struct native_plan *p, const char *kind, size_t i, mode_t mode)
+{
+	char name[24];
+
+	snprintf(name, sizeof name, "%s%zu", kind, i);
+	if (mkdirat(p->tmpfs_fd, name, 0700) < 0 || fchmodat(p->tmpfs_fd, name, mode, 0) < 0)
+		return -1;
+	return openat(p->tmpfs_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int bind_layer(struct native_plan *p, const struct sandbox_bind *b, size_t i, int src, const struct stat *st, int userns)
+{
+	CS_FD int upper = make_layer_dir(p, "up", i, st->st_mode & 0777), work = make_layer_dir(p, "wk", i, 0700);
+	CS_FD int mask = make_layer_dir(p, "mk", i, st->st_mode & 0777), base = -1, place = -1, fd = -1;
+	size_t hidden = 0;
+
+	if (upper < 0 || work < 0 || mask < 0)
+		return fail(p, errno, "make a layer over", b->source);
+	if (userns >= 0) {
+		/* Attached outside the new root: overlayfs wants its layers in our namespace. */
+		base = clone_mapped(src, userns);
+		place = make_layer_dir(p, "lo", i, 0700);
+		if (base >= 0 && (place < 0 || move_mount(base, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0))
+			return fail(p, errno, "attach the base of", b->source);
+	}
+	if (base < 0) /* no mapping wanted, or none possible there: others' files stay others' */
+		base = fcntl(src, F_DUPFD_CLOEXEC, 3);
+	if (fill_mask(p, b, base, mask, &hidden) < 0)
+		return -1;
+	fd = overlay_mount(p, base, hidden ? mask : -1, upper, work);
+	if (fd < 0)
+		return cs_fail(&p->report->err, CS_E_UNSUPPORTED, errno,
+			       "make a private layer over '%s' (overlayfs); `--workspace-mode read` does without", b->source);
+	return attach(p, fd, target_of(b), true);
+}
+
+static int bind_one(struct native_plan *p, size_t i)
+{
+	const struct sandbox_bind *b = p->binds[i];
+	CS_FD int src = -1;
+	struct stat st;
+	bool dir;
+
+	if (keep_symlink(p, b))
+		return 0;
+	src = sys_open_path(b->source);
+	if (src < 0 && b->optional && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+		return 0;
+	if (src < 0 || fstat(src, &st) < 0)
+		return fail(p, errno, "open", b->source);
+	dir = S_ISDIR(st.st_mode);
+	if (!dir && !S_ISREG(st.st_mode))
+		return cs_fail(&p->report->err, CS_E_DENIED, 0, "'%s' is neither a file nor a directory: not given to a sandbox", b->source);
+	switch (b->kind) {
+	case SANDBOX_RO:
+		return bind_ro(p, b, src, dir);
+	case SANDBOX_RW:
+		return bind_rw(p, b, src, dir, p->idmap[i]);
+	case SANDBOX_LAYER:
+		return bind_layer(p, b, i, src, &st, p->idmap[i]);
+	}
+	return cs_fail(&p->report->err, CS_E_INVALID, 0, "bind '%s': unknown kind", b->source);
+}
+
+/* Read-only binds that lie in nothing writable come first and are timed apart;
+ * the others follow with parents before children. */
+static bool is_system(const struct native_plan *p, size_t i)
+{
+	if (p->binds[i]->kind != SANDBOX_RO)
+		return false;
+	for (size_t k = 0; k < i; k++)
+		if (p->binds[k]->kind != SANDBOX_RO && below(target_of(p->binds[i]), target_of(p->binds[k])))
+			return false;
+	return true;
+}
+
+static int bind_some(struct native_plan *p, bool system)
+{
+	for (size_t i = 0; i < p->spec->n_binds; i++)
+		if (is_system(p, i) == system && bind_one(p, i) < 0)
+			return -1;
+	return 0;
+}
+
+/* Hidden paths that no layer took care of: cover them with nothing. */
+static int hide_rest(struct native_plan *p)
+{
+	for (size_t i = 0; i < p->spec->n_hide; i++) {
+		const char *path = p->spec->hide[i];
+		CS_FD int to = -1, cover = -1;
+		struct stat st;
+		bool layered = false;
+
+		for (size_t b = 0; b < p->spec->n_binds; b++)
+			layered |= p->binds[b]->kind == SANDBOX_LAYER && below(path, target_of(p->binds[b]));
+		if (layered)
+			continue;
+		to = sys_openat2(p->root_fd, path + 1, O_PATH | O_CLOEXEC, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+		if (to < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EACCES))
+			continue;
+		if (to < 0 || fstat(to, &st) < 0)
+			return fail(p, errno, "hide", path);
+		cover = open_tree(p->tmpfs_fd, S_ISDIR(st.st_mode) ? "nodir" : "nofile", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+		if (cover < 0 || move_mount(cover, "", to, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+			return fail(p, errno, "hide", path);
+	}
+	return 0;
+}
+
+int native_build_root(struct native_plan *p)
+{
+	struct mount_attr private = { .propagation = MS_PRIVATE };
+	CS_FD int nofile = -1;
+
+	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof private) < 0)
+		return fail(p, errno, "make mounts private below", "/");
+	native_active(p, PROT_MOUNTNS);
+	if (make_tmpfs(p) < 0 || make_root(p) < 0)
+		return -1;
+	/* What covers hidden and masked things: nothing, which nobody may open. */
+	nofile = openat(p->tmpfs_fd, "nofile", O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0);
+	if (nofile < 0 || mkdirat(p->tmpfs_fd, "nodir", 0) < 0)
+		return fail(p, errno, "make", "covers");
+	native_step(p, STEP_TMPFS);
+	if (bind_some(p, true) < 0)
+		return -1;
+	native_step(p, STEP_BINDS);
+	if (bind_some(p, false) < 0)
+		return -1;
+	native_step(p, STEP_LAYER);
+	if (native_build_etc(p) < 0)
+		return -1;
+	native_step(p, STEP_ETC);
+	if (native_build_dev(p) < 0)
+		return -1;
+	native_step(p, STEP_DEV);
+	if (native_build_proc(p) < 0)
+		return -1;
+	native_step(p, STEP_PROC);
+	return hide_rest(p);
+}
+
+/* Nothing may be stacked on our root: "/.." is looked up through what is. */
+static bool root_is_bare(void)
+{
+	struct stat plain, top;
+
+	return stat("/", &plain) == 0 && stat("/..", &top) == 0 && plain.st_dev == top.st_dev && plain.st_ino == top.st_ino;
+}
+
+int native_enter_root(struct native_plan *p)
+{
+	struct mount_attr ro = { .attr_set = MOUNT_ATTR_RDONLY };
+	char cwd[8];
+
+	if (fchdir(p->root_fd) < 0 || mount_setattr(p->root_fd, "", EMPTY, &ro, sizeof ro) < 0 || sys_pivot_root(".", ".") < 0)
+		return fail(p, errno, "change to", "/");
+	/* Two mounts lie on "." now: the tmpfs, on the old root, on ours. */
+	if (umount2(".", MNT_DETACH) < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return fail(p, errno, "detach the old", "/");
+	/* Outside the root getcwd(2) says "(unreachable)": CVE-2024-21626's sign. */
+	if (syscall(SYS_getcwd, cwd, sizeof cwd) < 0 || strcmp(cwd, "/") || !root_is_bare()) {
+		errno = EXDEV;
+		return fail(p, errno, "leave the old", "/");
+	}
+	native_active(p, PROT_ROOTFS);
+	return 0;
+}

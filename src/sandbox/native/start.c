@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* start.c - the caller's side of the native back end. */
+#include "sandbox/native/internal.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
+
+struct sandbox {
+	pid_t pid;
+	int pidfd, sock, tmpfs, listener;
+	struct native_report *report;
+	struct sys_cgroup cgroup;
+	struct native_ids ids;
+	struct profile_limits limits;
+	struct sandbox_usage last; /* kept after the end */
+	bool waited, stopped;
+	int status;
+};
+
+uint64_t native_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void native_step(struct native_plan *p, enum native_step s)
+{
+	p->report->step_ns[s] = native_now() - p->start_ns;
+}
+
+void native_active(struct native_plan *p, enum protection prot)
+{
+	p->report->active |= PROT_BIT(prot);
+	p->report->why[prot] = 0;
+}
+
+/* ---- before clone ---- */
+
+static int by_target_length(const void *a, const void *b)
+{
+	const struct sandbox_bind *x = *(const struct sandbox_bind *const *)a, *y = *(const struct sandbox_bind *const *)b;
+	size_t lx = strlen(x->target ? x->target : x->source), ly = strlen(y->target ? y->target : y->source);
+
+	return lx < ly ? -1 : lx > ly;
+}
+
+/* Parents before children, and for every writable bind the namespace that maps its owner. */
+static int plan_binds(struct native_plan *p, const struct sandbox_bind **binds, int *idmap, struct cs_err *err)
+{
+	const struct sandbox_spec *spec = p->spec;
+	uid_t last_uid = (uid_t)-1;
+	gid_t last_gid = (gid_t)-1;
+	int last = -1;
+
+	for (size_t i = 0; i < spec->n_binds; i++) {
+		binds[i] = &spec->binds[i];
+		idmap[i] = -1;
+	}
+	qsort(binds, spec->n_binds, sizeof *binds, by_target_length);
+	for (size_t i = 0; p->ids.ranged && i < spec->n_binds; i++) {
+		struct stat st;
+
+		if (binds[i]->kind == SANDBOX_RO)
+			continue;
+		if (stat(binds[i]->source, &st) < 0)
+			return cs_fail(err, CS_E_SYSTEM, errno, "open '%s'", binds[i]->source);
+		if (last < 0 || st.st_uid != last_uid || st.st_gid != last_gid) {
+			last = native_idmap_userns(&p->ids, st.st_uid, st.st_gid, err);
+			if (last < 0)
+				return last;
+			last_uid = st.st_uid;
+			last_gid = st.st_gid;
+		}
+		idmap[i] = last;
+	}
+	return 0;
+}
+
+static void close_idmaps(const int *idmap, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (idmap[i] >= 0 && (i + 1 == n || idmap[i + 1] != idmap[i]))
+			close(idmap[i]);
+}
+
+static uint64_t clone_flags(const struct native_plan *p)
+{
+	static const struct {
+		enum protection prot;
+		uint64_t flag;
+	} ns[] = { { PROT_PIDNS, CLONE_NEWPID }, { PROT_IPCNS, CLONE_NEWIPC }, { PROT_UTSNS, CLONE_NEWUTS }, { PROT_NETNS, CLONE_NEWNET } };
+	uint64_t flags = CLONE_NEWNS | CLONE_PIDFD;
+
+	for (size_t i = 0; i < sizeof ns / sizeof *ns; i++)
+		if (native_on(p, ns[i].prot))
+			flags |= ns[i].flag;
+	if (p->builder_userns)
+		flags |= CLONE_NEWUSER;
+	return flags;
+}
+
+static int clone_failed(struct cs_err *err, int sys)
+{
+	if (sys == EPERM || sys == ENOSPC || sys == EUSERS)
+		return cs_fail(err, CS_E_UNSUPPORTED, sys,
+			       "new namespaces are refused here (user namespaces switched off, or a container's filter; "
+			       "`caisson doctor` says which and how to allow them)");
+	return cs_fail(err, CS_E_SYSTEM, sys, "start the sandbox's first process");
+}
+
+static int clone_init(struct native_plan *p, struct sandbox *s, int child_sock, struct cs_err *err)
+{
+	struct clone_args a = { .flags = clone_flags(p), .exit_signal = SIGCHLD, .pidfd = (uint64_t)(uintptr_t)&s->pidfd };
+
+	if (s->cgroup.dir[SYS_CG_UNIFIED] >= 0) {
+		a.flags |= CLONE_INTO_CGROUP;
+		a.cgroup = (uint64_t)s->cgroup.dir[SYS_CG_UNIFIED];
+	}
+	s->pid = sys_clone3(&a);
+	if (s->pid == 0) {
+		p->sock = child_sock;
+		close(s->sock);
+		native_init(p);
+	}
+	if (s->pid < 0)
+		return clone_failed(err, errno);
+	return 0;
+}
+
+static int prepare(struct native_plan *p, struct sandbox *s, struct cs_err *err)
+{
+	unsigned want = native_cgroup_wanted(p->spec->limits, p->spec->off);
+	char name[64];
+	int r;
+
+	r = native_ids_pick(&s->ids, err);
+	if (r < 0)
+		return r;
+	p->ids = s->ids;
+	p->builder_userns = !s->ids.ranged;
+	snprintf(name, sizeof name, "caisson-%s", p->spec->id);
+	if (want)
+		sys_cgroup_make(&s->cgroup, name, want);
+	p->cgroup = &s->cgroup;
+	return native_cgroup_limit(&s->cgroup, p->spec->limits, err);
+}
+
+int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct cs_err *err)
+{
+	struct native_plan plan = { .spec = spec, .start_ns = native_now(), .tmpfs_fd = -1, .root_fd = -1, .proc_fd = -1 };
+	struct sandbox *s = cs_new(struct sandbox);
+	CS_FREE const struct sandbox_bind **binds = cs_calloc(spec->n_binds, sizeof *binds);
+	CS_FREE int *idmap = cs_calloc(spec->n_binds, sizeof *idmap);
+	int pair[2], r;
+
+	s->pid = -1;
+	s->pidfd = s->sock = s->tmpfs = s->listener = s->ids.lock_fd = -1;
+	s->limits = *spec->limits;
+	sys_cgroup_init(&s->cgroup);
+	s->report = mmap(NULL, sizeof *s->report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s->report == MAP_FAILED) {
+		s->report = NULL;
+		r = cs_fail(err, CS_E_SYSTEM, errno, "get a page to report through");
+		goto undo;
+	}
+	plan.report = s->report;
+	plan.landlock_abi = sys_landlock_abi();
+	plan.binds = binds;
+	plan.idmap = idmap;
+	r = prepare(&plan, s, err);
+	if (r == 0)
+		r = plan_binds(&plan, binds, idmap, err);
+	if (r < 0)
+		goto undo;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		r = cs_fail(err, CS_E_SYSTEM, errno, "make a socket pair");
+		goto undo;
+	}
+	s->sock = pair[0];
+	native_step(&plan, STEP_PREPARE);
+	r = clone_init(&plan, s, pair[1], err);
+	close(pair[1]);
+	close_idmaps(idmap, spec->n_binds);
+	if (r < 0)
+		goto undo;
+	*ret = s;
+	return 0;
+undo:
+	sandbox_free(s);
+	return r;
+}
+
+/* ---- while it runs ---- */
+
+int sandbox_pidfd(const struct sandbox *s)
+{
+	return s->pidfd;
+}
+
+pid_t sandbox_pid(const struct sandbox *s)
+{
+	return s->pid;
+}
+
+int sandbox_event_fd(const struct sandbox *s)
+{
+	return s->sock;
+}
+
+static void take_messages(struct sandbox *s)
+{
+	int fd;
+	char what;
+
+	while (s->sock >= 0 && (what = native_receive(s->sock, &fd))) {
+		int *slot = what == 'T' ? &s->tmpfs : what == 'L' ? &s->listener : NULL;
+
+		if (what == 'S')
+			s->stopped = true;
+		if (slot && *slot < 0)
+			*slot = CS_TAKE_FD(fd);
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+bool sandbox_take_stop(struct sandbox *s)
+{
+	bool stopped;
+
+	take_messages(s);
+	stopped = s->stopped;
+	s->stopped = false;
+	return stopped;
+}
+
+int sandbox_refusal_fd(struct sandbox *s)
+{
+	return s->listener;
+}
+
+int sandbox_next_refusal(struct sandbox *s, struct sandbox_refusal *ret)
+{
+	int r = s->listener < 0 ? 0 : native_refusal(s->listener, ret);
+
+	if (r < 0) {
+		close(s->listener);
+		s->listener = -1;
+	}
+	return r > 0;
+}
+
+void sandbox_signal(struct sandbox *s, int sig)
+{
+	if (!s->waited)
+		(void)sys_pidfd_send_signal(s->pidfd, sig); /* fails only when it has ended */
+}
+
+void sandbox_kill(struct sandbox *s)
+{
+	sandbox_signal(s, SIGKILL);
+}
+
+static int unified(const struct sandbox *s, enum sys_cgroup_ctl c)
+{
+	return s->cgroup.mode == SYS_CGROUP_V2 ? s->cgroup.dir[SYS_CG_UNIFIED] : s->cgroup.dir[c];
+}
+
+/* "word N" in a file of such lines. */
+static uint64_t keyed(int dir, const char *file, const char *word)
+{
+	char text[4096], *at;
+	unsigned long long v = 0;
+
+	if (dir < 0 || sys_get(dir, file, text, sizeof text) < 0)
+		return 0;
+	for (at = text; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+		if (!strncmp(at, word, strlen(word)) && at[strlen(word)] == ' ')
+			v = strtoull(at + strlen(word) + 1, NULL, 10);
+	return v;
+}
+
+static void usage_cgroup(struct sandbox *s, struct sandbox_usage *u)
+{
+	bool v2 = s->cgroup.mode == SYS_CGROUP_V2;
+	int mem = unified(s, SYS_CG_MEMORY), pids = unified(s, SYS_CG_PIDS), uni = s->cgroup.dir[SYS_CG_UNIFIED];
+
+	if (mem >= 0) {
+		(void)sys_get_u64(mem, v2 ? "memory.current" : "memory.usage_in_bytes", &u->memory_now);
+		(void)sys_get_u64(mem, v2 ? "memory.peak" : "memory.max_usage_in_bytes", &u->memory_peak);
+		u->oom = keyed(mem, v2 ? "memory.events" : "memory.oom_control", "oom_kill") > 0;
+	}
+	if (pids >= 0) {
+		(void)sys_get_u64(pids, "pids.current", &u->processes);
+		u->pids_denied = keyed(pids, "pids.events", "max");
+	}
+	if (uni >= 0)
+		u->cpu_ms = keyed(uni, "cpu.stat", "usage_usec") / 1000;
+}
+
+static void usage_disk(struct sandbox *s, struct sandbox_usage *u)
+{
+	struct statfs fs;
+
+	take_messages(s);
+	if (s->tmpfs < 0 || fstatfs(s->tmpfs, &fs) < 0)
+		return;
+	u->disk_limit = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize;
+	u->disk_now = (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+	u->inodes_limit = fs.f_files;
+	u->inodes_now = fs.f_files - fs.f_ffree;
+}
+
+void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret)
+{
+	if (s->waited) {
+		*ret = s->last;
+		return;
+	}
+	*ret = (struct sandbox_usage){ 0 };
+	usage_cgroup(s, ret);
+	usage_disk(s, ret);
+	native_usage_procs(s->pid, &s->limits, unified(s, SYS_CG_MEMORY) < 0, s->cgroup.dir[SYS_CG_UNIFIED] < 0, ret);
+}
+
+protection_set sandbox_active(const struct sandbox *s)
+{
+	return s->report->active & PROT_ALL;
+}
+
+const char *sandbox_why_off(const struct sandbox *s, enum protection p)
+{
+	int why = s->report->why[p];
+
+	if (s->report->active & PROT_BIT(p) || why == 0)
+		return NULL;
+	return why == ENODATA ? "no such limit is set" : strerrordesc_np(why);
+}
+
+static const char *const step_names[STEP_MAX] = {
+#define X(id, text) [STEP_##id] = text,
+	NATIVE_STEPS(X)
+#undef X
+};
+
+size_t sandbox_steps(const struct sandbox *s, struct sandbox_step *ret, size_t max)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < STEP_MAX && n < max; i++)
+		if (s->report->step_ns[i])
+			ret[n++] = (struct sandbox_step){ step_names[i], s->report->step_ns[i] };
+	return n;
+}
+
+size_t sandbox_cgroups(const struct sandbox *s, const char **ret, size_t max)
+{
+	size_t n = 0;
+
+	for (int c = 0; c < SYS_CG_MAX && n < max; c++)
+		if (s->cgroup.path[c][0])
+			ret[n++] = s->cgroup.path[c];
+	return n;
+}
+
+/* ---- the end ---- */
+
+static void judge_end(struct sandbox *s, struct sandbox_exit *ret)
+{
+	enum native_state state = atomic_load(&s->report->state);
+
+	*ret = (struct sandbox_exit){ 0 };
+	if (state == NATIVE_FAILED) {
+		ret->err = s->report->err;
+		ret->err.msg[sizeof ret->err.msg - 1] = 0;
+		if (ret->err.code <= CS_OK || ret->err.code >= CS_CODE_MAX)
+			ret->err.code = CS_E_SYSTEM;
+		return;
+	}
+	ret->started = state != NATIVE_BUILDING;
+	ret->status = s->report->status;
+	ret->killed_outside = state != NATIVE_ENDED;
+	if (!ret->started)
+		(void)cs_fail(&ret->err, CS_E_SYSTEM, 0, "the sandbox was killed while it was being built");
+}
+
+void sandbox_wait(struct sandbox *s, struct sandbox_exit *ret)
+{
+	struct rusage ru = { 0 };
+
+	if (!s->waited) {
+		while (wait4(s->pid, &s->status, 0, &ru) < 0 && errno == EINTR)
+			;
+		usage_cgroup(s, &s->last);
+		usage_disk(s, &s->last);
+		/* Process 1 reaped everybody, at the latest when the namespace was torn down. */
+		s->last.cpu_ms = (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000 +
+				 (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1000;
+		if (!s->last.memory_peak)
+			s->last.memory_peak = (uint64_t)ru.ru_maxrss << 10;
+		s->waited = true;
+		sys_cgroup_remove(&s->cgroup);
+	}
+	judge_end(s, ret);
+}
+
+void sandbox_free(struct sandbox *s)
+{
+	struct sandbox_exit end;
+	int *fds[4];
+
+	if (!s)
+		return;
+	if (s->pid > 0 && !s->waited) {
+		sandbox_kill(s);
+		sandbox_wait(s, &end);
+	}
+	sys_cgroup_remove(&s->cgroup);
+	native_ids_done(&s->ids);
+	fds[0] = &s->pidfd, fds[1] = &s->sock, fds[2] = &s->tmpfs, fds[3] = &s->listener;
+	for (int i = 0; i < 4; i++)
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+	if (s->report)
+		munmap(s->report, sizeof *s->report);
+	free(s);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sandbox.h - the interface every isolation back end implements.
+ *
+ * What it knows      how to start a program that can do only what a spec says,
+ *                    how to end it, and what became of it.
+ * May include        base/, sys/, profile/ (for names and limits).
+ * Trust              a spec is built by us from a profile and flags; everything
+ *                    the program inside says or does is hostile.
+ * Ownership          sandbox_start() gives a sandbox the caller frees with
+ *                    sandbox_free(), which also ends it.  A spec and all it
+ *                    points to must live until sandbox_start() returns.
+ * Threads            none: the caller must be single-threaded at sandbox_start(),
+ *                    because the native back end goes on after clone without exec.
+ * Failure            nothing is started unless every required protection is
+ *                    active; sandbox_start() reports which was missing and why.
+ */
+#pragma once
+#include "base/err.h"
+#include "profile/profile.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum sandbox_bind_kind {
+	SANDBOX_RO,       /* host path, read-only, recursively */
+	SANDBOX_RW,       /* host path, written for real */
+	SANDBOX_LAYER,    /* host path below a private layer that takes the writes */
+};
+
+struct sandbox_bind {
+	enum sandbox_bind_kind kind;
+	const char *source;  /* absolute host path */
+	const char *target;  /* absolute path inside; NULL: the same */
+	bool optional;       /* a missing source is skipped, not an error */
+};
+
+struct sandbox_spec {
+	const char *id;
+	char *const *argv;
+	char *const *env;
+	const char *cwd;                  /* inside */
+	const char *path;                 /* PATH to look argv[0] up in, inside */
+	const struct sandbox_bind *binds;
+	size_t n_binds;
+	const char *const *hide;          /* absolute paths inside that must not be there */
+	size_t n_hide;
+	const struct profile_limits *limits;
+	enum profile_proc proc;
+	int stdio[3];                     /* become 0, 1, 2 */
+	bool tty;                         /* stdio[0] is a terminal of ours: make it the controlling one */
+	protection_set require;
+	protection_set off;               /* left out on purpose; 0 but in test builds */
+	bool notify;                      /* report refused system calls through sandbox_refusal_fd() */
+};
+
+enum sandbox_refusal_kind { SANDBOX_REFUSED_CALL, SANDBOX_REFUSED_CONNECT, SANDBOX_REFUSED_SOCKET };
+
+/* One thing the program was refused. */
+struct sandbox_refusal {
+	enum sandbox_refusal_kind kind;
+	char what[96];       /* "ptrace", "connect 192.0.2.1:443", "socket AF_ALG" */
+	const char *by;      /* "seccomp", "netns" */
+	const char *fix;     /* how to allow it, or NULL when nothing does */
+	pid_t pid;
+};
+
+struct sandbox_usage {
+	uint64_t cpu_ms;
+	uint64_t memory_now, memory_peak;  /* bytes; 0 when not known */
+	uint64_t disk_now, disk_limit;     /* bytes in private files */
+	uint64_t inodes_now, inodes_limit;
+	uint64_t processes;
+	uint64_t pids_denied;              /* forks refused by the process limit */
+	bool oom;                          /* the memory limit killed something */
+};
+
+struct sandbox_exit {
+	bool started;        /* false: err says why the program never ran */
+	bool killed_outside; /* the whole sandbox was killed, not its program */
+	int status;          /* as of waitpid(2), if started and not killed_outside */
+	struct cs_err err;
+};
+
+/* A step of the start with its time since sandbox_start() was entered. */
+struct sandbox_step {
+	const char *name;
+	uint64_t ns;
+};
+
+struct sandbox;
+
+int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct cs_err *err);
+void sandbox_free(struct sandbox *s);
+
+int sandbox_pidfd(const struct sandbox *s);      /* readable when all of it has ended */
+pid_t sandbox_pid(const struct sandbox *s);      /* its first process, as the host sees it */
+int sandbox_refusal_fd(struct sandbox *s);       /* readable when a refusal waits; -1 if none ever will */
+/* 1: *ret filled. 0: nothing there now. */
+int sandbox_next_refusal(struct sandbox *s, struct sandbox_refusal *ret);
+/* Readable when the program stopped (Ctrl-Z); reading is sandbox_take_stop(). */
+int sandbox_event_fd(const struct sandbox *s);
+bool sandbox_take_stop(struct sandbox *s);       /* true once per stop */
+void sandbox_signal(struct sandbox *s, int sig); /* to the program */
+void sandbox_kill(struct sandbox *s);            /* all of it, now */
+/* Waits for the end of everything inside and clears what the host kept for it. */
+void sandbox_wait(struct sandbox *s, struct sandbox_exit *ret);
+void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret);
+protection_set sandbox_active(const struct sandbox *s);
+const char *sandbox_why_off(const struct sandbox *s, enum protection p); /* NULL if active or unknown */
+size_t sandbox_steps(const struct sandbox *s, struct sandbox_step *ret, size_t max);
+/* Host paths of the control groups made for it, for the record of what to clear. */
+size_t sandbox_cgroups(const struct sandbox *s, const char **ret, size_t max);
