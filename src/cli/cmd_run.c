@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cli.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/say.h"
+#include "base/text.h"
+#include "session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct run_args {
+	const char *profile, *json;
+	int json_fd;
+	bool dry_run;
+	struct session_opts o;
+	struct cs_strv keys, values, origins; /* profile overrides, in order */
+};
+
+static int parse_off(const char *list, protection_set *ret, struct cs_err *err)
+{
+	CS_FREE char *copy = cs_strdup(list);
+	char *save = NULL;
+
+	for (char *w = strtok_r(copy, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
+		int p = protection_by_name(w);
+
+		if (p < 0)
+			return cs_fail(err, CS_E_INVALID, 0, "--off: no protection '%s'", w);
+		*ret |= PROT_BIT(p);
+	}
+	return 0;
+}
+
+/* Profile keys take absolute paths; people type relative ones. */
+static char *absolute(const char *path)
+{
+	CS_FREE char *here = NULL;
+
+	if (*path == '/' || !strncmp(path, "~/", 2))
+		return cs_strdup(path);
+	here = realpath(".", NULL);
+	if (!strncmp(path, "./", 2))
+		path += 2;
+	return cs_printf("%s/%s", here ? here : "", path);
+}
+
+static void override(struct run_args *a, const char *key, char *take_value, const char *name)
+{
+	cs_strv_add(&a->keys, key);
+	cs_strv_take(&a->values, take_value);
+	cs_strv_take(&a->origins, cs_printf("--%s", name));
+}
+
+static void override_env(struct run_args *a, const char *value)
+{
+	if (strchr(value, '='))
+		override(a, "env.set", cs_strdup(value), "env");
+	else
+		override(a, "env.pass", cs_strdup(value), "env");
+}
+
+static int must_exist(const struct cli_opt *opt, const char *path, struct cs_err *err)
+{
+	char shown[256];
+
+	if (access(path, F_OK) == 0)
+		return 0;
+	return cs_fail(err, CS_E_NOT_FOUND, errno, "--%s '%s'", opt->name, cs_escape_to(shown, sizeof shown, path));
+}
+
+static int take(const struct cli_opt *opt, const char *value, void *arg, struct cs_err *err)
+{
+	struct run_args *a = arg;
+	uint64_t n;
+
+	if (opt->key && !strcmp(opt->key, "env")) {
+		override_env(a, value);
+	} else if (opt->key && (!strcmp(opt->name, "ro") || !strcmp(opt->name, "rw"))) {
+		char *path = absolute(value);
+
+		override(a, opt->key, path, opt->name);
+		return must_exist(opt, path, err);
+	} else if (opt->key) {
+		override(a, opt->key, cs_strdup(value), opt->name);
+	} else if (!strcmp(opt->name, "profile")) {
+		a->profile = value;
+	} else if (!strcmp(opt->name, "workspace")) {
+		a->o.workspace = value;
+	} else if (!strcmp(opt->name, "cwd")) {
+		a->o.cwd = value;
+	} else if (!strcmp(opt->name, "force")) {
+		a->o.force = true;
+	} else if (!strcmp(opt->name, "json")) {
+		a->json = value;
+	} else if (!strcmp(opt->name, "json-fd")) {
+		if (cs_parse_u64(value, &n) < 0 || n > 1023 || fcntl((int)n, F_GETFD) < 0)
+			return cs_fail(err, CS_E_INVALID, 0, "--json-fd '%s' is not an open descriptor", value);
+		a->json_fd = (int)n;
+	} else if (!strcmp(opt->name, "quiet")) {
+		say_set_level(SAY_QUIET);
+	} else if (!strcmp(opt->name, "verbose")) {
+		say_set_level(SAY_VERBOSE);
+	} else if (!strcmp(opt->name, "dry-run")) {
+		a->dry_run = true;
+	} else if (!strcmp(opt->name, "off")) {
+		return parse_off(value, &a->o.off, err);
+	}
+	return 0;
+}
+
+static int load_profile(struct run_args *a, struct profile *p, struct cs_err *err)
+{
+	int r = profile_load(a->profile ? a->profile : "default", p, err);
+
+	for (size_t i = 0; r == 0 && i < a->keys.n; i++)
+		r = profile_set(p, a->keys.v[i], a->values.v[i], a->origins.v[i], err);
+	return r;
+}
+
+/* ---- telling ---- */
+
+static void tell_limit(const struct session_result *r, const struct profile_limits *l)
+{
+	char n[32];
+
+	switch (r->reason) {
+	case SESSION_TIMEOUT:
+		cs_format_duration(n, sizeof n, l->wall);
+		say_note("timed out after %s: everything was ended (--timeout allows more)", n);
+		break;
+	case SESSION_MEMORY:
+		cs_format_size(n, sizeof n, l->memory);
+		say_note("memory limit of %s reached: everything was ended (--memory allows more)", n);
+		break;
+	case SESSION_DISK:
+		if (r->usage.inodes_limit && r->usage.inodes_now + 1 > r->usage.inodes_limit) {
+			say_note("limit of %llu private files reached: everything was ended (limits.inodes in a profile allows more)",
+				 (unsigned long long)l->inodes);
+			break;
+		}
+		cs_format_size(n, sizeof n, l->disk);
+		say_note("disk limit of %s reached: everything was ended (--disk allows more)", n);
+		break;
+	case SESSION_OUTPUT:
+		cs_format_size(n, sizeof n, l->output);
+		say_note("output limit of %s reached: everything was ended (--max-output allows more)", n);
+		break;
+	case SESSION_CPU_TIME:
+		cs_format_duration(n, sizeof n, l->cpu_time);
+		say_note("CPU time limit of %s reached: everything was ended (--cpu-time allows more)", n);
+		break;
+	default:
+		break;
+	}
+}
+
+static void tell_refusals(const struct session_result *r, const struct profile_limits *l)
+{
+	enum { SHOWN = 6 };
+
+	for (size_t i = 0; i < r->n_refusals && i < SHOWN; i++) {
+		const struct sandbox_refusal *f = &r->refusals[i].what;
+		char times[32] = "", shown[128];
+
+		if (r->refusals[i].count > 1)
+			snprintf(times, sizeof times, ", %u times", r->refusals[i].count);
+		say_note("refused: %s (by %s%s)%s%s", cs_escape_to(shown, sizeof shown, f->what), f->by, times, f->fix ? ": " : "", f->fix ? f->fix : "");
+	}
+	if (r->n_refusals > SHOWN)
+		say_note("refused: %zu more kinds of calls; --json lists them", r->n_refusals - SHOWN + r->refusals_more);
+	if (r->usage.pids_denied)
+		say_note("refused: more than %llu processes, %llu times (by limit-pids): --pids allows more", (unsigned long long)l->pids,
+			 (unsigned long long)r->usage.pids_denied);
+}
+
+static void tell_steps(const struct session_result *r)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < r->n_steps; i++) {
+		say_verbose("  %6.3f ms  +%.3f  %s", (double)r->steps[i].ns / 1e6, (double)(r->steps[i].ns - last) / 1e6, r->steps[i].name);
+		last = r->steps[i].ns;
+	}
+}
+
+static void tell_verbose(const struct session_result *r)
+{
+	struct cs_buf on CS_BUF_AUTO = CS_BUF(4096);
+
+	if (say_get_level() < SAY_VERBOSE || !r->n_steps)
+		return;
+	for (int p = 0; p < PROT_MAX; p++)
+		if (r->active & PROT_BIT(p))
+			cs_buf_fmt(&on, " %s", protection_name((enum protection)p));
+	say_verbose("%s: on:%s", r->id, cs_buf_text(&on));
+	for (int p = 0; p < PROT_MAX; p++)
+		if (!(r->active & PROT_BIT(p)))
+			say_verbose("%s: off: %s%s%s", r->id, protection_name((enum protection)p), r->why_off[p][0] ? ": " : "", r->why_off[p]);
+	if (r->hidden)
+		say_verbose("%zu secrets in the workspace were hidden", r->hidden);
+	say_verbose("start, step by step:");
+	tell_steps(r);
+	say_verbose("%s after %llu ms, %llu ms of CPU", session_reason_name(r->reason), (unsigned long long)r->wall_ms,
+		    (unsigned long long)r->usage.cpu_ms);
+}
+
+/* ---- the result file ---- */
+
+static int open_json(struct run_args *a, struct cs_err *err)
+{
+	if (!a->json)
+		return 0;
+	/* Opened before the start, so that a bad path costs nothing; emptied only when written. */
+	a->json_fd = open(a->json, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+	return a->json_fd < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "--json '%s'", a->json) : 0;
+}
+
+static int write_json(const struct run_args *a, const struct session_result *r)
+{
+	struct cs_buf text CS_BUF_AUTO = CS_BUF(4 << 20);
+
+	if (a->json_fd < 0)
+		return 0;
+	session_result_json(&a->o, r, &text);
+	if (a->json)
+		(void)!ftruncate(a->json_fd, 0); /* a pipe or device has nothing to cut */
+	if (text.over || cs_write_all(a->json_fd, cs_buf_text(&text), text.len) < 0) {
+		say_error("cannot write the result to %s", a->json ? a->json : "--json-fd");
+		return -1;
+	}
+	return 0;
+}
+
+static int dry_run(const struct run_args *a)
+{
+	struct cs_buf text CS_BUF_AUTO = CS_BUF(1 << 20);
+	struct cs_err err = { 0 };
+
+	if (session_explain(&a->o, &text, &err) < 0) {
+		say_error("%s", err.msg);
+		return cs_code_exit(err.code);
+	}
+	return cs_write_all(STDOUT_FILENO, cs_buf_text(&text), text.len) < 0 ? 125 : 0;
+}
+
+static int run(struct run_args *a, struct profile *p)
+{
+	static struct session_result res;
+	int code = session_run(&a->o, &res);
+
+	if (res.err.code)
+		say_error("%s", res.err.msg);
+	tell_limit(&res, &p->limits);
+	tell_refusals(&res, &p->limits);
+	tell_verbose(&res);
+	return write_json(a, &res) < 0 && code == 0 ? 125 : code;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct run_args a = { .json_fd = -1 };
+	struct profile p = { 0 };
+	struct cs_err err = { 0 };
+	int first, code;
+
+	first = cli_parse(cli_find("run"), argc, argv, take, &a, &err);
+	if (first >= 0 && first >= argc && !a.dry_run)
+		first = cs_fail(&err, CS_E_INVALID, 0, "no command: caisson run [OPTION...] -- COMMAND [ARG...]");
+	if (first < 0 || load_profile(&a, &p, &err) < 0 || open_json(&a, &err) < 0) {
+		code = cli_usage_error(&err);
+	} else {
+		a.o.profile = &p;
+		a.o.argv = argv + first;
+		code = a.dry_run ? dry_run(&a) : run(&a, &p);
+	}
+	profile_done(&p);
+	cs_strv_done(&a.keys);
+	cs_strv_done(&a.values);
+	cs_strv_done(&a.origins);
+	return code;
+}

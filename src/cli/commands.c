@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* commands.c - the tables. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+#define HELP { "help", 'h', NULL, NULL, "show this help", NULL }
+#define END  { NULL, 0, NULL, NULL, NULL, NULL }
+#define JSON { "json", 0, NULL, NULL, "print JSON", NULL }
+
+static const struct cli_opt run_opts[] = {
+	{ "profile", 'p', "NAME|FILE", NULL, "what the program may do (default: `default`)", "Profile" },
+	{ "require", 0, "NAME,...", "require", "do not start without these protections", NULL },
+	{ "workspace", 'w', "DIR", NULL, "the directory to work in (default: the current one)", "Files" },
+	{ "workspace-mode", 0, "MODE", "workspace", "layer (writes are private), read, write (for real) or none", NULL },
+	{ "force", 0, NULL, NULL, "allow the home directory as the workspace", NULL },
+	{ "ro", 0, "PATH", "files.read", "show PATH of the host, read-only (may be repeated)", NULL },
+	{ "rw", 0, "PATH", "files.write", "show PATH of the host, written for real (may be repeated)", NULL },
+	{ "hide", 0, "PATTERN", "files.hide", "hide names in the workspace, or an absolute path (may be repeated)", NULL },
+	{ "cwd", 0, "DIR", NULL, "working directory inside", NULL },
+	{ "env", 'e', "NAME[=VALUE]", "env", "pass a variable on, or set it (may be repeated)", NULL },
+	{ "cpus", 0, "N", "limits.cpus", "CPU share, e.g. 1.5", "Limits" },
+	{ "memory", 'm', "SIZE", "limits.memory", "memory with swap, e.g. 512M", NULL },
+	{ "pids", 0, "N", "limits.pids", "processes and threads", NULL },
+	{ "files", 0, "N", "limits.files", "open files per process", NULL },
+	{ "disk", 0, "SIZE", "limits.disk", "bytes written to private files", NULL },
+	{ "max-output", 0, "SIZE", "limits.output", "bytes on standard output and error", NULL },
+	{ "timeout", 't', "TIME", "limits.wall", "wall-clock time, e.g. 30s, 10m", NULL },
+	{ "cpu-time", 0, "TIME", "limits.cpu_time", "CPU time of all processes together", NULL },
+	{ "json", 0, "FILE", NULL, "write the result as a JSON object", "Output" },
+	{ "json-fd", 0, "N", NULL, "the same to an open descriptor", NULL },
+	{ "quiet", 'q', NULL, NULL, "only errors", NULL },
+	{ "verbose", 'v', NULL, NULL, "say what is on, what is off, and what each step took", NULL },
+	{ "dry-run", 'n', NULL, NULL, "print the plan in words and start nothing", NULL },
+#ifdef CS_TEST_SWITCHES
+	{ "off", 0, "NAME,...", NULL, "TEST BUILD: leave protections out", NULL },
+#endif
+	HELP, END,
+};
+static const struct cli_opt json_opts[] = { JSON, HELP, END };
+static const struct cli_opt kill_opts[] = { { "force", 'f', NULL, NULL, "do not let the program end by itself: SIGKILL", NULL }, HELP, END };
+static const struct cli_opt verify_opts[] = { JSON, { "quick", 0, NULL, NULL, "leave out the checks that take seconds", NULL }, HELP, END };
+static const struct cli_opt profile_opts[] = { JSON, HELP, END };
+static const struct cli_opt help_opts[] = { HELP, END };
+
+const struct cli_command cli_commands[] = {
+	{ "run", "[OPTION...] [--] COMMAND [ARG...]", "run a program in a sandbox", cmd_run, run_opts,
+	  "The program sees a read-only system, the workspace, and nothing else of this machine: no network, no home\n"
+	  "directory, no other processes. What it writes in the workspace goes to a private layer that is thrown away at\n"
+	  "the end, unless the profile or --workspace-mode says otherwise.\n"
+	  "Exit status: the program's own; 124 timed out; 125 refused; 126 cannot execute; 127 not found;\n"
+	  "128+N ended by signal N; 137 a limit was reached (standard error and --json say which).",
+	  "  $ caisson run -- python3 agent.py\n"
+	  "  $ caisson run --memory 512M --timeout 10m -- make test\n"
+	  "  $ caisson run --profile coding -- bash\n"
+	  "  $ caisson run --ro /srv/data --env API_MODE=test -- ./tool\n"
+	  "  $ caisson run --dry-run -- true\n" },
+	{ "profile", "list|show|check|schema|explain [NAME|FILE]", "look at profiles and check them", cmd_profile, profile_opts,
+	  "A profile is one YAML file that says what a program may do: files, environment, limits, required protections.",
+	  "  $ caisson profile list\n  $ caisson profile explain strict\n  $ caisson profile check team.yaml\n" },
+	{ "doctor", "[--json]", "say what this host can protect, and how to get the rest", cmd_doctor, json_opts,
+	  "Every line is the outcome of an attempt, made now, on this machine, by this user.",
+	  "  $ caisson doctor\n  $ caisson doctor --json\n" },
+	{ "verify", "[--json] [--quick]", "prove the guarantees with live attacks", cmd_verify, verify_opts,
+	  "Runs attacks inside sandboxes made exactly as `caisson run` makes them, looks at the effects from outside, and\n"
+	  "shows for each that it works without the sandbox. Exit status 1 if any guarantee does not hold.",
+	  "  $ caisson verify\n  $ caisson verify --json\n" },
+	{ "ps", "[--json]", "list running sandboxes", cmd_ps, json_opts, "Lists the sandboxes of the calling user.", "  $ caisson ps\n" },
+	{ "kill", "[--force] ID...", "end a running sandbox", cmd_kill, kill_opts,
+	  "Sends SIGTERM to the program and, after 5 seconds, ends everything; --force does so at once.", "  $ caisson kill s-4k2q7xw\n" },
+	{ "gc", "[--json]", "clear what killed supervisors left", cmd_gc, json_opts,
+	  "Removes records and empty control groups of sandboxes whose supervisor was killed. Every run clears some, too.",
+	  "  $ caisson gc\n" },
+	{ "completion", "bash|zsh|fish", "print shell completion", cmd_completion, help_opts, "Made from the same tables as this help.",
+	  "  $ source <(caisson completion bash)\n" },
+	{ "help", "[COMMAND]", "show help", cmd_help, help_opts, "", "" },
+	{ "version", "", "show the version", cmd_version, help_opts, "", "" },
+};
+const size_t cli_n_commands = sizeof cli_commands / sizeof *cli_commands;
+
+const struct cli_command *cli_find(const char *name)
+{
+	for (size_t i = 0; i < cli_n_commands; i++)
+		if (!strcmp(cli_commands[i].name, name))
+			return &cli_commands[i];
+	return NULL;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/cli.h"
+
+#include "base/say.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void overview(void)
+{
+	printf("caisson - run what nobody trusts\n\nUsage: caisson COMMAND [OPTION...]\n\nCommands\n");
+	for (size_t i = 0; i < cli_n_commands; i++)
+		printf("  %-12s %s\n", cli_commands[i].name, cli_commands[i].summary);
+	printf("\nExamples\n  $ caisson run -- python3 agent.py     in a sandbox made of this directory\n"
+	       "  $ caisson doctor                      what this host can protect\n"
+	       "  $ caisson run --help                  every option\n");
+}
+
+int cmd_help(int argc, char **argv)
+{
+	const struct cli_command *c = argc > 1 ? cli_find(argv[1]) : NULL;
+
+	if (c)
+		cli_help(c);
+	else
+		overview();
+	return 0;
+}
+
+int cmd_version(int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	printf("caisson " CAISSON_VERSION "\n");
+	return 0;
+}
+
+static int unknown(const char *word)
+{
+	const char *names[32], *near;
+	char shown[80];
+
+	for (size_t i = 0; i < cli_n_commands; i++)
+		names[i] = cli_commands[i].name;
+	near = cs_nearest(word, names, cli_n_commands);
+	say_error("unknown command '%s'%s%s%s; `caisson help` lists them", cs_escape_to(shown, sizeof shown, word),
+		  near ? " (did you mean `" : "", near ? near : "", near ? "`?)" : "");
+	return 125;
+}
+
+int main(int argc, char **argv)
+{
+	const struct cli_command *c;
+
+	if (argc < 2) {
+		overview();
+		return 125;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return overview(), 0;
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+		return cmd_version(argc, argv);
+	c = cli_find(argv[1]);
+	if (!c)
+		return unknown(argv[1]);
+	return c->run(argc - 1, argv + 1);
+}

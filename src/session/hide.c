@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hide.c - finding the secrets that lie about in a workspace.
+ *
+ * Patterns without a slash match any name at any depth, patterns with one match
+ * from the workspace's root, "except:" takes names out again.  The walk is the
+ * one part of a start whose cost grows with what exists, so it is bounded, does
+ * not enter directories that hold other people's code by the ten thousand, and
+ * says so when it gave up.
+ */
+#include "session/session.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+enum { ENTRIES_MAX = 20000, DEPTH_MAX = 8, HIDDEN_MAX = 1000 };
+
+static const char *const skipped[] = { "node_modules", ".git", ".hg", ".venv", "venv", "site-packages", "target", "__pycache__", "vendor" };
+
+struct search {
+	const char *root;
+	const struct cs_strv *patterns;
+	struct cs_strv *ret;
+	unsigned entries;
+	bool partly;
+	char path[4096]; /* relative to root */
+};
+
+static bool matches(const struct search *s, const char *name, const char *rel)
+{
+	bool hit = false;
+
+	for (size_t i = 0; i < s->patterns->n; i++) {
+		const char *p = s->patterns->v[i];
+		bool except = !strncmp(p, "except:", 7);
+
+		if (except)
+			p += 7;
+		if (*p == '/' || !cs_glob(p, strchr(p, '/') ? rel : name))
+			continue;
+		if (except)
+			return false;
+		hit = true;
+	}
+	return hit;
+}
+
+static bool is_skipped(const char *name)
+{
+	for (size_t i = 0; i < sizeof skipped / sizeof *skipped; i++)
+		if (!strcmp(name, skipped[i]))
+			return true;
+	return false;
+}
+
+static void walk(struct search *s, int take_dir, size_t used, unsigned depth)
+{
+	CS_DIR DIR *d = fdopendir(take_dir);
+	struct dirent *e;
+
+	if (!d) {
+		close(take_dir);
+		return;
+	}
+	while ((e = readdir(d))) {
+		size_t n = strlen(e->d_name);
+		int sub;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (++s->entries > ENTRIES_MAX || s->ret->n > HIDDEN_MAX || used + n + 2 > sizeof s->path) {
+			s->partly = true;
+			return;
+		}
+		memcpy(s->path + used, e->d_name, n + 1);
+		if (matches(s, e->d_name, s->path)) {
+			cs_strv_take(s->ret, cs_printf("%s/%s", s->root, s->path));
+			continue;
+		}
+		if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) || is_skipped(e->d_name))
+			continue;
+		if (depth + 1 >= DEPTH_MAX) {
+			s->partly = true;
+			continue;
+		}
+		sub = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (sub < 0)
+			continue; /* a file, or a directory the program cannot enter either */
+		s->path[used + n] = '/';
+		walk(s, sub, used + n + 1, depth + 1);
+	}
+}
+
+int session_find_hidden(const char *dir, const struct cs_strv *patterns, struct cs_strv *ret, bool *ret_partly, struct cs_err *err)
+{
+	struct search s = { .root = dir, .patterns = patterns, .ret = ret };
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOTDIR) /* a single file was given on purpose */
+		return 0;
+	if (fd < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "search '%s' for secrets to hide", dir);
+	walk(&s, fd, 0, 0);
+	*ret_partly |= s.partly;
+	return 0;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/session.h"
+
+#include "base/json.h"
+#include "base/text.h"
+
+static const char *const reason_names[] = {
+#define X(id, name) [SESSION_##id] = name,
+	SESSION_REASONS(X)
+#undef X
+};
+
+const char *session_reason_name(enum session_reason r)
+{
+	return reason_names[r];
+}
+
+static void refusals(struct cs_json *j, const struct session_result *r)
+{
+	cs_json_array(j, "refused");
+	for (size_t i = 0; i < r->n_refusals; i++) {
+		cs_json_object(j, NULL);
+		cs_json_str(j, "what", r->refusals[i].what.what);
+		cs_json_str(j, "by", r->refusals[i].what.by);
+		cs_json_u64(j, "count", r->refusals[i].count);
+		cs_json_str(j, "fix", r->refusals[i].what.fix);
+		cs_json_end(j, '}');
+	}
+	if (r->usage.pids_denied) {
+		cs_json_object(j, NULL);
+		cs_json_str(j, "what", "start another process");
+		cs_json_str(j, "by", "limit-pids");
+		cs_json_u64(j, "count", r->usage.pids_denied);
+		cs_json_str(j, "fix", "--pids N");
+		cs_json_end(j, '}');
+	}
+	cs_json_end(j, ']');
+}
+
+static void protections(struct cs_json *j, const struct session_result *r)
+{
+	cs_json_object(j, "protections");
+	for (int p = 0; p < PROT_MAX; p++) {
+		bool on = r->active & PROT_BIT(p);
+
+		cs_json_str(j, protection_name((enum protection)p), on ? "on" : r->why_off[p][0] ? r->why_off[p] : "off");
+	}
+	cs_json_end(j, '}');
+}
+
+void session_result_json(const struct session_opts *o, const struct session_result *r, struct cs_buf *out)
+{
+	struct cs_json j;
+
+	cs_json_begin(&j, out, true);
+	cs_json_object(&j, NULL);
+	cs_json_str(&j, "id", r->id);
+	cs_json_array(&j, "argv");
+	for (char *const *a = o->argv; a && *a; a++)
+		cs_json_str(&j, NULL, *a);
+	cs_json_end(&j, ']');
+	cs_json_str(&j, "profile", o->profile->name);
+	cs_json_i64(&j, "exit_code", r->exit_code);
+	if (r->signal)
+		cs_json_i64(&j, "signal", r->signal);
+	else
+		cs_json_null(&j, "signal");
+	cs_json_str(&j, "reason", session_reason_name(r->reason));
+	cs_json_str(&j, "error", r->err.code ? r->err.msg : NULL);
+	cs_json_u64(&j, "wall_ms", r->wall_ms);
+	cs_json_u64(&j, "cpu_ms", r->usage.cpu_ms);
+	cs_json_u64(&j, "memory_peak_bytes", r->usage.memory_peak);
+	cs_json_u64(&j, "written_bytes", r->usage.disk_now);
+	if (r->output_counted)
+		cs_json_u64(&j, "output_bytes", r->output_bytes);
+	else
+		cs_json_null(&j, "output_bytes");
+	cs_json_u64(&j, "hidden_files", r->hidden);
+	protections(&j, r);
+	refusals(&j, r);
+	cs_json_end(&j, '}');
+}

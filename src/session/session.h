@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session.h - one run: profile + sandbox + relay + limits + record, from start to end.
+ *
+ * What it knows      how a profile becomes a sandbox, which secrets to hide, who
+ *                    is told what, where running sandboxes are recorded.
+ * May include        base/, sys/, profile/, sandbox/.
+ * Trust              the caller (person or script) is trusted; the workspace's
+ *                    content and everything from inside is not.
+ * Ownership          session_run() blocks until all of the sandbox has ended and
+ *                    fills a result freed by session_result_done().
+ * Failure            fail closed: what cannot be set up is not run.
+ *
+ * Records: one file per running sandbox below session_dir(), named by its id,
+ * locked by its supervisor for as long as it lives.  A file nobody has locked
+ * is what a killed supervisor left; any later command clears it and the empty
+ * control groups it names.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "profile/profile.h"
+#include "sandbox/sandbox.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SESSION_REASONS(X)                  \
+	X(EXITED, "exited")                 \
+	X(SIGNALLED, "signalled")           \
+	X(TIMEOUT, "timeout")               \
+	X(MEMORY, "memory")                 \
+	X(DISK, "disk")                     \
+	X(OUTPUT, "output")                 \
+	X(CPU_TIME, "cpu_time")             \
+	X(CANCELLED, "cancelled")           \
+	X(REFUSED, "refused")               \
+	X(NOT_STARTED, "not_started")
+
+enum session_reason {
+#define X(id, name) SESSION_##id,
+	SESSION_REASONS(X)
+#undef X
+};
+const char *session_reason_name(enum session_reason r);
+
+struct session_opts {
+	const struct profile *profile;
+	const char *workspace;    /* NULL: the current directory */
+	bool force;               /* allow / and the home directory as workspace */
+	const char *cwd;          /* inside; NULL: the current directory if it is there, else the workspace */
+	char *const *argv;
+	const char *path;         /* PATH inside; NULL: the system's directories */
+	protection_set off;       /* test builds only */
+	bool no_layer_note;
+};
+
+enum { SESSION_REFUSALS_MAX = 64 };
+
+struct session_result {
+	char id[16];
+	enum session_reason reason;
+	int exit_code;            /* what caisson run exits with */
+	int signal;               /* 0, or what ended the program */
+	struct cs_err err;        /* for REFUSED and NOT_STARTED */
+	uint64_t wall_ms, output_bytes;
+	bool output_counted;
+	struct sandbox_usage usage;
+	protection_set active;
+	char why_off[PROT_MAX][64];
+	struct {
+		struct sandbox_refusal what;
+		unsigned count;
+	} refusals[SESSION_REFUSALS_MAX];
+	size_t n_refusals;
+	unsigned refusals_more;   /* different ones beyond those */
+	size_t hidden;            /* secrets that were hidden in the workspace */
+	struct sandbox_step steps[32];
+	size_t n_steps;
+	char cgroups[64];         /* "v2", "hybrid", ... */
+};
+
+/* Always fills *ret; returns its exit_code. */
+int session_run(const struct session_opts *o, struct session_result *ret);
+void session_result_json(const struct session_opts *o, const struct session_result *r, struct cs_buf *out);
+/* --dry-run: the plan in words. */
+int session_explain(const struct session_opts *o, struct cs_buf *out, struct cs_err *err);
+
+/* ---- spec.c: from a profile and options to a sandbox's spec ---- */
+struct session_spec {
+	struct sandbox_spec spec;
+	struct sandbox_bind *binds;
+	struct cs_strv strings;   /* owns what spec points to */
+	struct cs_strv env, hide;
+	char *workspace, *cwd;
+	bool hide_partly;         /* the workspace was too large to search through */
+};
+int session_spec_make(const struct session_opts *o, struct session_spec *ret, struct cs_err *err);
+void session_spec_done(struct session_spec *s);
+
+/* hide.c: names below dir that match the profile's patterns, as absolute paths. Sets *ret_partly
+ * when the search was cut short. */
+int session_find_hidden(const char *dir, const struct cs_strv *patterns, struct cs_strv *ret, bool *ret_partly, struct cs_err *err);
+
+/* ---- registry.c ---- */
+struct session_entry {
+	char id[16];
+	pid_t supervisor;
+	uint64_t started;         /* seconds since the epoch */
+	char profile[64];
+	char workspace[256];
+	char command[256];        /* escaped */
+	bool alive;
+	struct cs_strv cgroups;
+};
+typedef void (*session_visit)(const struct session_entry *e, void *arg);
+
+int session_dir(char *ret, size_t size, struct cs_err *err);
+void session_new_id(char ret[16]);
+/* Records a running sandbox; the returned descriptor holds the lock and *ret_path names the file. */
+int session_record(const char *id, const struct session_opts *o, const char *workspace, const char *const *cgroups,
+		   size_t n_cgroups, char *ret_path, size_t size);
+int session_list(session_visit visit, void *arg, struct cs_err *err);
+int session_kill(const char *id, int sig, struct cs_err *err); /* CS_E_NOT_FOUND if none such runs */
+/* Clears what killed supervisors left; at most max entries (0: all). Returns how many. */
+int session_gc(unsigned max, struct cs_err *err);

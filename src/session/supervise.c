@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* supervise.c - one sandbox from start to end.
+ *
+ * A single poll(2) loop: the sandbox's end, what it was refused, the relay of
+ * its terminal or output, our own signals, and a timer for the limits that the
+ * kernel does not enforce.  Samples are taken when a limit could at the
+ * soonest have been reached, so an idle sandbox costs next to nothing.
+ */
+#include "session/session.h"
+
+#include "base/cleanup.h"
+#include "base/say.h"
+#include "base/text.h"
+#include "session/relay.h"
+#include "sys/sys.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum {
+	SAMPLE_MIN_MS = 5,
+	SAMPLE_MAX_MS = 1000,
+	GROWTH_PER_MS = 5 << 20, /* the fastest a program here fills memory: 5 GiB/s */
+	GRACE_MS = 5000,         /* between a forwarded signal and SIGKILL */
+	DRAIN_MS = 2000,
+	GC_ENTRIES = 8,
+};
+
+struct run {
+	const struct session_opts *o;
+	struct session_result *res;
+	struct sandbox *box;
+	struct relay *relay;
+	int sigfd;
+	uint64_t started, deadline, next_sample, kill_at; /* ms; 0: none */
+	bool ending;                                     /* the reason is fixed */
+	int cancel_signal;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void end_for(struct run *r, enum session_reason why)
+{
+	if (!r->ending)
+		r->res->reason = why;
+	r->ending = true;
+	sandbox_kill(r->box);
+}
+
+/* ---- limits by sampling ---- */
+
+static uint64_t soonest(uint64_t used, uint64_t limit)
+{
+	uint64_t ms = used >= limit ? 0 : (limit - used) / GROWTH_PER_MS;
+
+	return ms < SAMPLE_MIN_MS ? SAMPLE_MIN_MS : ms > SAMPLE_MAX_MS ? SAMPLE_MAX_MS : ms;
+}
+
+static void sample(struct run *r, uint64_t now)
+{
+	const struct profile_limits *l = &r->o->profile->limits;
+	uint64_t wait = SAMPLE_MAX_MS, w;
+	struct sandbox_usage u;
+
+	sandbox_usage(r->box, &u);
+	if (u.oom)
+		end_for(r, SESSION_MEMORY);
+	if (l->disk && u.disk_limit && (u.disk_now + 65536 > u.disk_limit || (u.inodes_limit && u.inodes_now + 1 > u.inodes_limit)))
+		end_for(r, SESSION_DISK);
+	if (l->cpu_time && u.cpu_ms >= l->cpu_time)
+		end_for(r, SESSION_CPU_TIME);
+	if (l->memory && (w = soonest(u.memory_now, l->memory)) < wait)
+		wait = w;
+	if (l->disk && u.disk_limit && (w = soonest(u.disk_now, u.disk_limit)) < wait)
+		wait = w < 20 ? 20 : w; /* the file system itself holds; this only names it */
+	if (l->cpu_time && (w = (l->cpu_time - (u.cpu_ms < l->cpu_time ? u.cpu_ms : l->cpu_time)) / 2) < wait)
+		wait = w < SAMPLE_MIN_MS ? SAMPLE_MIN_MS : w;
+	r->next_sample = now + wait;
+}
+
+static bool wants_samples(const struct profile_limits *l)
+{
+	return l->memory || l->disk || l->cpu_time;
+}
+
+static int next_timeout(const struct run *r, uint64_t now)
+{
+	uint64_t at = UINT64_MAX;
+
+	if (r->deadline)
+		at = r->deadline;
+	if (r->next_sample && r->next_sample < at)
+		at = r->next_sample;
+	if (r->kill_at && r->kill_at < at)
+		at = r->kill_at;
+	if (at == UINT64_MAX)
+		return -1;
+	return at <= now ? 0 : at - now > 60000 ? 60000 : (int)(at - now);
+}
+
+static void on_time(struct run *r)
+{
+	uint64_t now = now_ms();
+
+	if (r->deadline && now >= r->deadline) {
+		r->deadline = 0;
+		end_for(r, SESSION_TIMEOUT);
+	}
+	if (r->kill_at && now >= r->kill_at) {
+		r->kill_at = 0;
+		end_for(r, SESSION_CANCELLED);
+	}
+	if (r->next_sample && now >= r->next_sample)
+		sample(r, now);
+}
+
+/* ---- refusals ---- */
+
+static void count_refusal(struct session_result *res, const struct sandbox_refusal *what)
+{
+	for (size_t i = 0; i < res->n_refusals; i++) {
+		if (strcmp(res->refusals[i].what.what, what->what))
+			continue;
+		res->refusals[i].count++;
+		return;
+	}
+	if (res->n_refusals == SESSION_REFUSALS_MAX) {
+		res->refusals_more++;
+		return;
+	}
+	res->refusals[res->n_refusals].what = *what;
+	res->refusals[res->n_refusals++].count = 1;
+}
+
+static void take_refusal(struct run *r)
+{
+	struct sandbox_refusal what;
+	static unsigned told;
+
+	if (!sandbox_next_refusal(r->box, &what))
+		return;
+	count_refusal(r->res, &what);
+	/* A program that does nothing but be refused waits, and does not heat our CPU. */
+	if (++told > 1000)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+/* ---- signals ---- */
+
+static void suspend(struct run *r)
+{
+	if (r->relay)
+		relay_suspend(r->relay);
+	raise(SIGSTOP);
+	if (r->relay)
+		relay_resume(r->relay);
+	sandbox_signal(r->box, SIGCONT);
+}
+
+static void on_signal(struct run *r)
+{
+	struct signalfd_siginfo si;
+
+	while (read(r->sigfd, &si, sizeof si) == sizeof si) {
+		switch (si.ssi_signo) {
+		case SIGWINCH:
+			if (r->relay)
+				relay_resize(r->relay);
+			break;
+		case SIGTSTP:
+			sandbox_signal(r->box, SIGTSTP);
+			suspend(r);
+			break;
+		case SIGCONT:
+			break;
+		case SIGINT:
+		case SIGTERM:
+		case SIGHUP:
+		case SIGQUIT:
+			/* Passed on; who does not go is ended after a while, or at the second signal. */
+			if (r->cancel_signal)
+				end_for(r, SESSION_CANCELLED);
+			r->cancel_signal = (int)si.ssi_signo;
+			r->kill_at = now_ms() + GRACE_MS;
+			sandbox_signal(r->box, (int)si.ssi_signo);
+			break;
+		default:
+			sandbox_signal(r->box, (int)si.ssi_signo);
+		}
+	}
+}
+
+static int open_signals(sigset_t *old)
+{
+	static const int mine[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2 };
+	struct sigaction now;
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++)
+		/* What the caller has us ignore (nohup) stays ignored. */
+		if (sigaction(mine[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			sigaddset(&set, mine[i]);
+	sigprocmask(SIG_BLOCK, &set, old);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* ---- the loop ---- */
+
+static void loop(struct run *r)
+{
+	struct pollfd fds[16];
+
+	for (;;) {
+		size_t n = 4;
+		int ready;
+
+		fds[0] = (struct pollfd){ .fd = sandbox_pidfd(r->box), .events = POLLIN };
+		fds[1] = (struct pollfd){ .fd = sandbox_event_fd(r->box), .events = POLLIN };
+		fds[2] = (struct pollfd){ .fd = sandbox_refusal_fd(r->box), .events = POLLIN };
+		fds[3] = (struct pollfd){ .fd = r->sigfd, .events = POLLIN };
+		n += relay_poll(r->relay, fds + 4, sizeof fds / sizeof *fds - 4);
+		ready = poll(fds, n, next_timeout(r, now_ms()));
+		if (ready < 0 && errno != EINTR)
+			break;
+		if (ready > 0) {
+			if (fds[2].revents & POLLIN)
+				take_refusal(r);
+			if (fds[3].revents & POLLIN)
+				on_signal(r);
+			relay_handle(r->relay, fds + 4, n - 4);
+			if (fds[1].revents & (POLLIN | POLLHUP) && !(fds[0].revents & POLLIN) && sandbox_take_stop(r->box))
+				suspend(r);
+			if (relay_over(r->relay))
+				end_for(r, SESSION_OUTPUT);
+			if (fds[0].revents & POLLIN)
+				return;
+		}
+		on_time(r);
+	}
+	end_for(r, SESSION_CANCELLED);
+}
+
+/* ---- verdict ---- */
+
+static void verdict(struct run *r, const struct sandbox_exit *end)
+{
+	struct session_result *res = r->res;
+	const struct profile_limits *l = &r->o->profile->limits;
+	const struct sandbox_usage *u = &res->usage;
+
+	if (!end->started) {
+		res->err = end->err;
+		res->reason = end->err.code == CS_E_DENIED || end->err.code == CS_E_UNSUPPORTED ? SESSION_REFUSED : SESSION_NOT_STARTED;
+		res->exit_code = cs_code_exit(end->err.code);
+		return;
+	}
+	if (!end->killed_outside && WIFSIGNALED(end->status))
+		res->signal = WTERMSIG(end->status);
+	if (end->killed_outside)
+		res->signal = SIGKILL;
+	/* A limit that bit while the program ended by itself: say so when it did not end well. */
+	if (!r->ending && (res->signal || WEXITSTATUS(end->status))) {
+		if (u->oom)
+			end_for(r, SESSION_MEMORY);
+		else if (l->cpu_time && res->signal && u->cpu_ms + 50 >= l->cpu_time)
+			end_for(r, SESSION_CPU_TIME);
+		else if (l->disk && u->disk_limit &&
+			 (u->disk_now + 65536 > u->disk_limit || (u->inodes_limit && u->inodes_now + 1 > u->inodes_limit)))
+			end_for(r, SESSION_DISK);
+	}
+	if (!r->ending)
+		res->reason = r->cancel_signal && res->signal ? SESSION_CANCELLED : res->signal ? SESSION_SIGNALLED : SESSION_EXITED;
+	switch (res->reason) {
+	case SESSION_EXITED:
+		res->exit_code = WEXITSTATUS(end->status);
+		break;
+	case SESSION_TIMEOUT:
+		res->exit_code = 124;
+		break;
+	case SESSION_SIGNALLED:
+		res->exit_code = 128 + res->signal;
+		break;
+	case SESSION_CANCELLED:
+		res->exit_code = 128 + (r->cancel_signal ? r->cancel_signal : SIGKILL);
+		break;
+	default:
+		res->exit_code = 128 + SIGKILL;
+	}
+}
+
+static void collect(struct run *r)
+{
+	struct session_result *res = r->res;
+	struct sandbox_exit end;
+
+	sandbox_wait(r->box, &end);
+	relay_drain(r->relay, DRAIN_MS);
+	res->wall_ms = now_ms() - r->started;
+	res->output_bytes = relay_bytes(r->relay);
+	res->output_counted = relay_active(r->relay) || res->output_bytes;
+	sandbox_usage(r->box, &res->usage);
+	res->active = sandbox_active(r->box);
+	for (int p = 0; p < PROT_MAX; p++) {
+		const char *why = sandbox_why_off(r->box, (enum protection)p);
+
+		snprintf(res->why_off[p], sizeof res->why_off[p], "%s", r->o->off & PROT_BIT(p) ? "switched off" : why ? why : "");
+	}
+	res->n_steps = sandbox_steps(r->box, res->steps, sizeof res->steps / sizeof *res->steps);
+	verdict(r, &end);
+	if (relay_over(r->relay) && res->reason != SESSION_OUTPUT && end.started) {
+		res->reason = SESSION_OUTPUT;
+		res->exit_code = 137;
+	}
+}
+
+static int refuse(struct session_result *res, enum session_reason why)
+{
+	res->reason = why;
+	return res->exit_code = cs_code_exit(res->err.code);
+}
+
+static int start(struct run *r, struct session_spec *s)
+{
+	struct relay_opts ro = { .max_output = r->o->profile->limits.output,
+				 .reopen_safe = sys_landlock_abi() > 0 && !(r->o->off & PROT_BIT(PROT_LANDLOCK)) };
+	const char *cgroups[8];
+	char path[256];
+	sigset_t old;
+	int e, lock_fd;
+
+	e = relay_open(&ro, &r->relay, s->spec.stdio, &s->spec.tty, &r->res->err);
+	if (e < 0)
+		return e;
+	r->sigfd = open_signals(&old);
+	r->started = now_ms();
+	e = sandbox_start(&s->spec, &r->box, &r->res->err);
+	if (e < 0)
+		return e;
+	/* The sandbox is being built now; what follows costs the caller nothing. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	relay_started(r->relay);
+	lock_fd = session_record(r->res->id, r->o, s->workspace, cgroups, sandbox_cgroups(r->box, cgroups, 8), path, sizeof path);
+	(void)session_gc(GC_ENTRIES, NULL); /* best effort: `caisson gc` reports */
+	if (r->o->profile->limits.wall)
+		r->deadline = r->started + r->o->profile->limits.wall;
+	if (wants_samples(&r->o->profile->limits))
+		r->next_sample = r->started + 20;
+	loop(r);
+	collect(r);
+	if (lock_fd >= 0) {
+		(void)unlink(path);
+		close(lock_fd);
+	}
+	return 0;
+}
+
+int session_run(const struct session_opts *o, struct session_result *ret)
+{
+	struct run r = { .o = o, .res = ret, .sigfd = -1 };
+	struct session_spec s;
+	int e;
+
+	memset(ret, 0, sizeof *ret);
+	ret->reason = SESSION_NOT_STARTED;
+	session_new_id(ret->id);
+	e = session_spec_make(o, &s, &ret->err);
+	if (e < 0)
+		return refuse(ret, SESSION_REFUSED);
+	s.spec.id = ret->id;
+	for (size_t i = 0; i < s.hide.n; i++)
+		ret->hidden += s.workspace && !strncmp(s.hide.v[i], s.workspace, strlen(s.workspace));
+	if (s.hide_partly)
+		say_note("the workspace is large: names deep in it were not searched for secrets to hide; name them with --hide");
+	e = start(&r, &s);
+	if (e < 0)
+		refuse(ret, ret->err.code == CS_E_DENIED || ret->err.code == CS_E_UNSUPPORTED || ret->err.code == CS_E_INVALID
+				    ? SESSION_REFUSED : SESSION_NOT_STARTED);
+	sandbox_free(r.box);
+	relay_free(r.relay);
+	if (r.sigfd >= 0)
+		close(r.sigfd);
+	session_spec_done(&s);
+	return ret->exit_code;
+}
