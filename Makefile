@@ -67,3 +67,96 @@ build/gen/profiles.inc: tools/gen_profiles.c $(PROFILE_SRCS) $(wildcard src/prof
 	@mkdir -p $(@D) build/tools
 	$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_profiles tools/gen_profiles.c $(PROFILE_SRCS) $(LIBS)
 	build/tools/gen_profiles profiles/default.yaml profiles/offline.yaml profiles/coding.yaml profiles/strict.yaml > $@
+
+# ---- tests ----
+
+UNIT       := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+FUZZ       := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+TESTFLAGS  := -std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION='"$(VERSION)"' -Isrc -Ibuild -Itests -O1 -g -Wall -Wextra -Wshadow
+HARNESS    := tests/harness/t.c tests/harness/t.h
+lib_of      = $(filter-out $($(1)_DIR)/cli/main.o,$($(1)_OBJS))
+
+build/test/unit/%: tests/unit/%.c $(HARNESS) $(call lib_of,test)
+	@mkdir -p $(@D)
+	$(CC) $(TESTFLAGS) -DCS_TEST_SWITCHES -o $@ $< tests/harness/t.c $(call lib_of,test) $(LIBS)
+build/asan/unit/%: tests/unit/%.c $(HARNESS) $(call lib_of,asan)
+	@mkdir -p $(@D)
+	$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(LIBS)
+# The corpus runs as an ordinary test; `make fuzz` explores.
+build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
+	@mkdir -p $(@D)
+	$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/fuzz/replay.c $(call lib_of,asan) $(LIBS)
+
+.PHONY: deps test test-bins test-clients asan asan-bins lint bench try install deb fuzz clean help
+# Installs what is missing, and says how where it may not.
+deps:
+	@scripts/install-deps $(PKGS) $(TEST_PKGS)
+TEST_PKGS := git procps strace util-linux tmux vim-tiny
+
+test-bins: build/caisson build/test/caisson $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%)
+test: deps
+	+@$(MAKE) --no-print-directory -j$$(nproc) test-bins
+	@tests/run all
+
+asan-bins: build/asan/caisson $(UNIT:%=build/asan/unit/%) $(FUZZ:%=build/asan/fuzz/%)
+asan: deps
+	+@$(MAKE) --no-print-directory -j$$(nproc) asan-bins
+	@tests/run asan
+
+test-clients:
+	@echo "test-clients: no third-party client speaks to Caisson yet: there is no server in this version"
+	@echo "0 passed, 0 failed"
+
+try: deps
+	+@$(MAKE) --no-print-directory -j$$(nproc) build/caisson
+	@scripts/try
+
+bench: deps
+	+@$(MAKE) --no-print-directory -j$$(nproc) build/caisson build/test/caisson
+	@bench/run
+
+fuzz: $(GEN)
+	@mkdir -p build/fuzz
+	for f in $(FUZZ); do clang $(TESTFLAGS) -fsanitize=fuzzer,address,undefined -o build/fuzz/$$f tests/fuzz/$$f.c \
+		$(LIB_SRCS) $(LIBS) && build/fuzz/$$f -max_total_time=$${SECONDS_EACH:-60} -artifact_prefix=build/fuzz/ \
+		build/fuzz/ tests/fuzz/corpus/$${f#fuzz_} || exit 1; done
+
+LINT_PKGS := clang-tidy cppcheck shellcheck
+lint: $(GEN)
+	@scripts/install-deps $(PKGS) $(LINT_PKGS)
+	scripts/check-layers
+	for f in $(SRCS); do $(CC) $(filter-out -MMD -MP,$(BASEFLAGS)) -O2 -fanalyzer -Werror -c $$f -o /dev/null || exit 1; done
+	clang-tidy --quiet --warnings-as-errors='*' $(SRCS) -- -std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION='""' -Isrc -Ibuild 2>/dev/null
+	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem \
+		-D__x86_64__ -DCAISSON_VERSION='""' -Isrc -Ibuild src
+	shellcheck scripts/* tests/run .ci/run
+
+# ---- installing ----
+
+DOCS := README.md ARCHITECTURE.md SECURITY.md CHANGELOG.md
+build/man: build/caisson $(wildcard man/*.in) scripts/make-man
+	scripts/make-man $@
+install: build/caisson build/man
+	install -Dm755 build/caisson $(DESTDIR)$(PREFIX)/bin/caisson
+	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man1 build/man/*.1
+	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man5 build/man/*.5
+	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/doc/caisson $(DOCS) docs/*.md
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	build/caisson completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/caisson
+	build/caisson completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_caisson
+	build/caisson completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/caisson.fish
+deb: build/caisson build/man
+	VERSION=$(VERSION) packaging/make-deb
+
+clean:
+	rm -rf build
+help:
+	@echo "make            release build, leaves build/caisson"
+	@echo "make try        install what is missing, build, show the product"
+	@echo "make test       install what is missing, build, run every test"
+	@echo "make asan       the tests again, under AddressSanitizer and UBSan"
+	@echo "make bench      the benchmarks, against bubblewrap, crun, runc, runsc, firejail"
+	@echo "make lint       gcc -fanalyzer, clang-tidy, cppcheck, layers, shellcheck"
+	@echo "make fuzz       explore the parsers with libFuzzer"
+	@echo "make install    DESTDIR= PREFIX=; make deb: a Debian package"

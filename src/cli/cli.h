@@ -41,6 +41,7 @@ typedef int (*cli_handler)(const struct cli_opt *opt, const char *value, void *a
  * `--help` prints and exits 0. */
 int cli_parse(const struct cli_command *c, int argc, char **argv, cli_handler handle, void *arg, struct cs_err *err);
 void cli_help(const struct cli_command *c);
+void cli_overview(void); /* every command in a line */
 int cli_usage_error(const struct cs_err *err); /* says it, returns 125 */
 
 int cmd_run(int argc, char **argv);

@@ -18,12 +18,26 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-static void adapt(const struct relay_tty *t, struct termios *m)
+/* LINE: a pager behind us in the pipeline has made the terminal its own. */
+static bool taken(const struct relay_tty *t, const struct termios *now)
 {
+	return t->mode == TTY_LINE && !t->changed && !(now->c_lflag & ICANON) && tcgetpgrp(t->real) >= 0;
+}
+
+/* The pty's modes, from the real terminal's. */
+static struct termios adapt(const struct relay_tty *t)
+{
+	struct termios m = t->saved;
+
 	if (t->mode != TTY_FULL)
-		m->c_oflag &= ~(tcflag_t)OPOST;
+		m.c_oflag &= ~(tcflag_t)OPOST;
 	if (t->mode == TTY_LINE)
-		m->c_lflag |= EXTPROC;
+		m.c_lflag |= EXTPROC;
+	if (taken(t, &t->saved)) { /* a pager was faster than we: these are its modes */
+		m.c_iflag |= ICRNL;
+		m.c_lflag |= ICANON | ECHO | ECHOE | ECHOK | ISIG | IEXTEN;
+	}
+	return m;
 }
 
 /* Not posix_openpt() and friends: grantpt() and ptsname() are about /dev/pts paths,
@@ -44,8 +58,7 @@ int tty_open(struct relay_tty *t, enum tty_mode mode, int real, struct cs_err *e
 	*t = (struct relay_tty){ .mode = mode, .real = real, .master = -1, .slave = -1, .tick = -1 };
 	if (tcgetattr(real, &t->saved) < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "read the terminal's modes");
-	t->given = t->saved;
-	adapt(t, &t->given);
+	t->given = adapt(t);
 	if (tcsetattr(slave, TCSANOW, &t->given) < 0 || tcgetattr(slave, &t->given) < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "set the private terminal's modes");
 	t->inner = t->given;
@@ -107,8 +120,7 @@ static void settle(struct relay_tty *t)
 	t->settled = true;
 	if (tcgetattr(t->master, &now) < 0 || !same_input(&now, &t->given))
 		return;
-	t->given = t->saved;
-	adapt(t, &t->given);
+	t->given = adapt(t);
 	(void)tcsetattr(t->master, TCSANOW, &t->given); /* on a master: the slave's modes */
 	(void)tcgetattr(t->master, &t->given);
 	t->inner = t->given;
@@ -121,8 +133,9 @@ void tty_enter(struct relay_tty *t)
 	if ((t->mode != TTY_FULL && t->mode != TTY_LINE) || t->suspended || t->master < 0 || !foreground(t))
 		return;
 	if (!t->changed) {
-		if (tcgetattr(t->real, &t->saved) < 0)
+		if (tcgetattr(t->real, &m) < 0 || taken(t, &m))
 			return;
+		t->saved = m;
 		if (!t->settled)
 			settle(t);
 	}
@@ -152,7 +165,7 @@ static void mirror(struct relay_tty *t)
 		now.c_lflag |= EXTPROC;
 		(void)tcsetattr(t->master, TCSANOW, &now);
 	}
-	if (same_input(&now, &t->inner))
+	if (same_input(&now, &t->inner) && t->settled && (t->changed || same_input(&now, &t->given)))
 		return;
 	t->inner = now;
 	tty_enter(t);
@@ -162,10 +175,17 @@ void tty_sync(struct relay_tty *t)
 {
 	if (!t->started || t->suspended)
 		return;
-	if (t->mode == TTY_FULL && !t->changed)
-		tty_enter(t);
-	else if (t->mode == TTY_LINE)
+	if (t->mode == TTY_FULL) {
+		struct termios now;
+
+		/* We were stopped and the shell took the terminal, all without our knowing. */
+		if (t->changed && tcgetattr(t->real, &now) == 0 && (now.c_lflag & ICANON))
+			t->changed = false;
+		if (!t->changed)
+			tty_enter(t);
+	} else if (t->mode == TTY_LINE) {
 		mirror(t);
+	}
 }
 
 bool tty_may_read(const struct relay_tty *t)
@@ -180,7 +200,8 @@ bool tty_may_read(const struct relay_tty *t)
 		return false; /* reading would be SIGTTIN */
 	if (t->mode != TTY_LINE || tcgetattr(t->real, &now) < 0)
 		return true; /* on a dead terminal the read says so */
-	/* A pager behind us in the pipeline has made the terminal its own. */
+	if (!t->changed)
+		return !taken(t, &now);
 	(void)wanted(t, &want);
 	return (now.c_lflag & ICANON) == (want.c_lflag & ICANON);
 }

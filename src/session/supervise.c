@@ -41,6 +41,7 @@ struct run {
 	int sigfd;
 	uint64_t started, deadline, next_sample, kill_at; /* ms; 0: none */
 	bool ending;                                     /* the reason is fixed */
+	bool inside_gone, notifier_gone;                 /* hung up: polling on would spin */
 	int cancel_signal;
 };
 
@@ -229,8 +230,8 @@ static void loop(struct run *r)
 		int ready;
 
 		fds[0] = (struct pollfd){ .fd = sandbox_pidfd(r->box), .events = POLLIN };
-		fds[1] = (struct pollfd){ .fd = sandbox_event_fd(r->box), .events = POLLIN };
-		fds[2] = (struct pollfd){ .fd = sandbox_refusal_fd(r->box), .events = POLLIN };
+		fds[1] = (struct pollfd){ .fd = r->inside_gone ? -1 : sandbox_event_fd(r->box), .events = POLLIN };
+		fds[2] = (struct pollfd){ .fd = r->notifier_gone ? -1 : sandbox_refusal_fd(r->box), .events = POLLIN };
 		fds[3] = (struct pollfd){ .fd = r->sigfd, .events = POLLIN };
 		n += relay_poll(r->relay, fds + 4, sizeof fds / sizeof *fds - 4);
 		ready = poll(fds, n, next_timeout(r, now_ms()));
@@ -242,8 +243,10 @@ static void loop(struct run *r)
 			if (fds[3].revents & POLLIN)
 				on_signal(r);
 			relay_handle(r->relay, fds + 4, n - 4);
-			if (fds[1].revents & (POLLIN | POLLHUP) && !(fds[0].revents & POLLIN) && sandbox_take_stop(r->box))
+			if (fds[1].revents && !(fds[0].revents & POLLIN) && sandbox_take_stop(r->box))
 				suspend(r);
+			r->inside_gone |= (fds[1].revents & POLLHUP) != 0;
+			r->notifier_gone |= (fds[2].revents & POLLHUP) != 0 && !(fds[2].revents & POLLIN);
 			if (relay_over(r->relay))
 				end_for(r, SESSION_OUTPUT);
 			if (fds[0].revents & POLLIN)

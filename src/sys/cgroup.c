@@ -201,9 +201,13 @@ int sys_cgroup_join_v1(const struct sys_cgroup *cg)
 		return 0;
 	/* "tasks" and not "cgroup.procs": a thread that moves only itself needs no
 	 * global lock, and that lock waits for an RCU grace period, 10 ms and more. */
-	for (int c = 0; c <= SYS_CG_CPU; c++)
-		if (cg->dir[c] >= 0 && sys_put(cg->dir[c], "tasks", "0") < 0)
+	for (int c = 0; c <= SYS_CG_CPU; c++) {
+		char path[sizeof cg->path[c] + 8];
+
+		snprintf(path, sizeof path, "%s/tasks", cg->path[c]);
+		if (cg->path[c][0] && sys_put(AT_FDCWD, path, "0") < 0)
 			return -1;
+	}
 	return 0;
 }
 

@@ -59,8 +59,16 @@ int sys_put(int dir, const char *path, const char *text);
 ssize_t sys_get(int dir, const char *path, char *buf, size_t size);
 int sys_get_u64(int dir, const char *path, uint64_t *ret);
 
-/* net.c: switch on the loopback device of the current network namespace. */
-int sys_loopback_up(void);
+/* net.c: a new network namespace with loopback up, made by a helper process while the caller
+ * goes on; it is the slowest of the namespaces by far.  sys_netns_enter() waits and moves in. */
+struct sys_netns {
+	pid_t pid;
+	int fd;
+	int sys; /* errno of the helper, 0 */
+	char stack[8192] __attribute__((aligned(16)));
+};
+int sys_netns_make(struct sys_netns *n);
+int sys_netns_enter(struct sys_netns *n);
 
 /* landlock.c: raw Landlock, newest ABI known here is 7. */
 enum { SYS_LANDLOCK_ABI_MAX = 7 };
@@ -93,7 +101,8 @@ const char *sys_cgroup_ctl_name(enum sys_cgroup_ctl c);
  * hold it) for each wanted controller.  What cannot be made is left out with its errno. */
 void sys_cgroup_make(struct sys_cgroup *cg, const char *name, unsigned want);
 bool sys_cgroup_has(const struct sys_cgroup *cg, enum sys_cgroup_ctl c);
-/* The current process joins; called in the child.  CLONE_INTO_CGROUP did v2 already. */
+/* The current process joins; called in the child, by path: the groups may have been made
+ * after it was cloned.  CLONE_INTO_CGROUP did v2 already. */
 int sys_cgroup_join_v1(const struct sys_cgroup *cg);
 void sys_cgroup_remove(struct sys_cgroup *cg); /* after everything in it has ended */
 void sys_cgroup_init(struct sys_cgroup *cg);

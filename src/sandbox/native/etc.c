@@ -31,12 +31,13 @@ int native_build_etc(struct native_plan *p)
 static const struct {
 	const char *name;
 	unsigned minor;
-} nodes[] = { { "null", 3 }, { "zero", 5 }, { "full", 7 }, { "random", 8 }, { "urandom", 9 } };
+} nodes[] = { { "null", 3 }, { "zero", 5 }, { "full", 7 }, { "urandom", 9 } };
 
 static const struct {
 	const char *name, *to;
 } links[] = { { "fd", "/proc/self/fd" },     { "stdin", "/proc/self/fd/0" }, { "stdout", "/proc/self/fd/1" },
-	      { "stderr", "/proc/self/fd/2" }, { "ptmx", "pts/ptmx" } };
+	      { "stderr", "/proc/self/fd/2" }, { "ptmx", "pts/ptmx" },
+	      { "random", "urandom" /* the same since Linux 5.6 */ } };
 
 static int fail(struct native_plan *p, const char *what, const char *name)
 {
@@ -88,7 +89,7 @@ int native_build_dev(struct native_plan *p)
 	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
 		if (bind_node(p, nodes[i].name, 1, nodes[i].minor) < 0)
 			return -1;
-	if (bind_node(p, "tty", 5, 0) < 0)
+	if (p->spec->tty && bind_node(p, "tty", 5, 0) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
 		snprintf(path, sizeof path, "dev/%s", links[i].name);

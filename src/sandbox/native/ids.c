@@ -169,33 +169,45 @@ int native_write_maps(int proc_dir, const char *pid, unsigned inside_uid, unsign
 	return sys_put(proc_dir, path, text);
 }
 
-static int idmap_stub(void *arg)
+static _Noreturn int idmap_stub(void *arg)
 {
 	(void)arg;
-	pause();
-	return 0;
+	for (;;)
+		pause();
 }
 
-int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, struct cs_err *err)
+int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, pid_t *ret_stub, struct cs_err *err)
 {
 	static char stack[4096] __attribute__((aligned(16)));
-	char pid_text[32], path[64];
-	pid_t pid;
-	int fd, r, saved;
+	char path[64], text[64];
+	int fd = -1;
 
 	/* A process whose only purpose is to be in the namespace until we hold it. */
-	pid = clone(idmap_stub, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, NULL);
-	if (pid < 0)
+	*ret_stub = clone(idmap_stub, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, NULL);
+	if (*ret_stub < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "make a user namespace for the workspace's ids");
-	snprintf(pid_text, sizeof pid_text, "/proc/%d", (int)pid);
-	r = native_write_maps(AT_FDCWD, pid_text, owner, ids->uid, group, ids->gid);
-	snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
-	fd = r < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	saved = errno;
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
-		;
-	if (fd < 0)
+	snprintf(path, sizeof path, "/proc/%d/gid_map", (int)*ret_stub);
+	snprintf(text, sizeof text, "%u %u 1", group, ids->gid);
+	if (sys_put(AT_FDCWD, path, text) == 0) {
+		snprintf(path, sizeof path, "/proc/%d/uid_map", (int)*ret_stub);
+		snprintf(text, sizeof text, "%u %u 1", owner, ids->uid);
+		if (sys_put(AT_FDCWD, path, text) == 0) {
+			snprintf(path, sizeof path, "/proc/%d/ns/user", (int)*ret_stub);
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+		}
+	}
+	if (fd < 0) {
+		int saved = errno;
+
+		native_idmap_reap(*ret_stub);
 		return cs_fail(err, CS_E_SYSTEM, saved, "map the workspace's owner to the sandbox's user");
+	}
 	return fd;
+}
+
+void native_idmap_reap(pid_t stub)
+{
+	kill(stub, SIGKILL);
+	while (waitpid(stub, NULL, __WALL) < 0 && errno == EINTR)
+		;
 }

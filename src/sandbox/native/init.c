@@ -82,10 +82,21 @@ static int take_ids(struct native_plan *p)
 	return 0;
 }
 
+int native_expect(struct native_plan *p, char what, int *ret_fd)
+{
+	int fd = -1;
+
+	if (native_receive(p->sock, true, &fd) != what)
+		return cs_fail(&p->report->err, CS_E_SYSTEM, 0, "the caller gave up");
+	if (ret_fd)
+		*ret_fd = fd;
+	return 0;
+}
+
 static int join_cgroups(struct native_plan *p)
 {
 	const struct profile_limits *l = p->spec->limits;
-	struct sys_cgroup *cg = p->cgroup;
+	struct sys_cgroup *cg = &p->report->cgroup;
 	bool v2 = cg->mode == SYS_CGROUP_V2;
 	static const struct {
 		enum sys_cgroup_ctl ctl;
@@ -101,7 +112,7 @@ static int join_cgroups(struct native_plan *p)
 			p->report->why[of[i].prot] = ENODATA; /* no such limit was asked for */
 			continue;
 		}
-		if (sys_cgroup_has(cg, v2 ? SYS_CG_UNIFIED : of[i].ctl))
+		if (cg->path[v2 ? SYS_CG_UNIFIED : of[i].ctl][0])
 			native_active(p, of[i].prot);
 		else if (of[i].ctl == SYS_CG_PIDS) /* RLIMIT_NPROC, per user namespace, does it too */
 			native_active(p, of[i].prot);
@@ -136,28 +147,37 @@ static int own_names(struct native_plan *p)
 
 static int build(struct native_plan *p)
 {
-	static const struct {
-		enum protection prot;
-	} by_clone[] = { { PROT_PIDNS }, { PROT_IPCNS }, { PROT_UTSNS }, { PROT_NETNS } };
+	static const enum protection by_clone[] = { PROT_PIDNS, PROT_IPCNS, PROT_UTSNS };
+	static struct sys_netns netns;
 
 	native_step(p, STEP_CLONE);
 	for (size_t i = 0; i < sizeof by_clone / sizeof *by_clone; i++)
-		if (native_on(p, by_clone[i].prot))
-			native_active(p, by_clone[i].prot);
+		if (native_on(p, by_clone[i]))
+			native_active(p, by_clone[i]);
 	native_active(p, PROT_ENV);
 	if (die_with_parent(p) < 0 || open_host_proc(p) < 0)
 		return -1;
-	/* Groups are joined with the caller's ids: the directories are the caller's. */
-	if (join_cgroups(p) < 0 || take_ids(p) < 0 || own_names(p) < 0)
+	if (take_ids(p) < 0 || own_names(p) < 0)
 		return -1;
 	if (!p->ids.ranged)
 		if (native_missing(p, PROT_IDRANGE, p->ids.why, "an id range of its own") < 0)
 			return -1;
 	native_step(p, STEP_IDS);
-	if (native_on(p, PROT_NETNS) && sys_loopback_up() < 0)
-		return fail(p, "switch loopback on");
-	native_step(p, STEP_LOOPBACK);
-	if (native_build_root(p) < 0 || native_enter_root(p) < 0)
+	if (native_on(p, PROT_NETNS) && sys_netns_make(&netns) < 0)
+		return fail(p, "make a network namespace");
+	native_step(p, STEP_NETNS);
+	if (native_build_root(p) < 0)
+		return -1;
+	/* While the host's /sys is still in sight.  The caller has had all this time to make them. */
+	if (native_expect(p, 'C', NULL) < 0 || join_cgroups(p) < 0)
+		return -1;
+	if (native_on(p, PROT_NETNS)) {
+		if (sys_netns_enter(&netns) < 0)
+			return fail(p, "enter the network namespace");
+		native_active(p, PROT_NETNS);
+	}
+	native_step(p, STEP_JOIN);
+	if (native_enter_root(p) < 0)
 		return -1;
 	native_step(p, STEP_PIVOT);
 	return 0;
@@ -210,6 +230,7 @@ static bool reap(struct native_plan *p, pid_t program)
 			(void)send(p->sock, "S", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 			continue;
 		}
+		native_step(p, STEP_PROGRAM);
 		p->report->status = status;
 		atomic_store(&p->report->state, NATIVE_ENDED);
 		return true;

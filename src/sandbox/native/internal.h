@@ -37,19 +37,23 @@
 	X(PREPARE, "prepare: limits, ids, control groups")                                    \
 	X(CLONE, "clone into new namespaces")                                                 \
 	X(IDS, "ids, keyring, host name, cgroup")                                             \
-	X(LOOPBACK, "loopback up")                                                            \
+	X(NETNS, "helper for the network namespace started")                                  \
 	X(TMPFS, "private root (tmpfs)")                                                      \
 	X(BINDS, "system directories, read-only")                                             \
 	X(LAYER, "workspace and --rw")                                                        \
 	X(ETC, "/etc: passwd, group, hosts")                                                  \
 	X(DEV, "/dev")                                                                        \
 	X(PROC, "/proc and its masks")                                                        \
+	X(JOIN, "join control groups and network namespace")                                  \
 	X(PIVOT, "pivot_root, old root gone")                                                 \
 	X(FORK, "fork the program's process")                                                 \
 	X(USERNS, "its user namespace, none below it")                                        \
 	X(CAPS, "capabilities, limits, descriptors")                                          \
 	X(LANDLOCK, "Landlock")                                                               \
-	X(SECCOMP, "system-call filter")
+	X(SECCOMP, "system-call filter")                                                      \
+	X(PROGRAM, "exec and the program itself")                                             \
+	X(GONE, "process 1, its mounts and namespaces gone")                                  \
+	X(CLEARED, "control groups removed")
 
 enum native_step {
 #define X(id, text) STEP_##id,
@@ -68,6 +72,7 @@ struct native_report {
 	int why[PROT_MAX];         /* errno for what is off */
 	uint64_t step_ns[STEP_MAX];
 	struct cs_err err;
+	struct sys_cgroup cgroup;  /* the caller's; the inside only reads it */
 };
 
 struct native_ids {
@@ -82,15 +87,16 @@ struct native_plan {
 	const struct sandbox_spec *spec;
 	struct native_report *report;
 	struct native_ids ids;
-	struct sys_cgroup *cgroup;
 	bool builder_userns;       /* clone made one: write its maps */
 	int sock;                  /* to the caller */
 	int landlock_abi;
 	uint64_t start_ns;
 	const struct sandbox_bind *const *binds; /* spec's, parents before children */
-	const int *idmap;          /* per bind: user namespace to map its owner with, or -1 */
+	int *idmap;                /* per bind: user namespace to map its owner with, or -1 */
+	const bool *maps;          /* per bind: one is to be waited for from the caller */
 	/* set while building */
 	int tmpfs_fd;              /* the private tmpfs, outside the new root */
+	bool tmpfs_on_root;        /* attached on the old / itself */
 	int root_fd;               /* the new root */
 	int proc_fd;               /* the host's /proc, for our own writes; outlives the old root */
 	mode_t umask;              /* the caller's */
@@ -117,8 +123,10 @@ int native_ids_pick(struct native_ids *ids, struct cs_err *err);
 void native_ids_done(struct native_ids *ids);
 int native_write_maps(int proc_dir, const char *pid, unsigned inside_uid, unsigned outside_uid, unsigned inside_gid,
 		      unsigned outside_gid);
-/* A user namespace that says "files of owner are files of ids" for idmapped mounts. */
-int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, struct cs_err *err);
+/* A user namespace that says "files of owner are files of ids" for idmapped mounts, and the
+ * process that made it, to be reaped once the descriptor has been handed on. */
+int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, pid_t *ret_stub, struct cs_err *err);
+void native_idmap_reap(pid_t stub);
 
 /* limits.c */
 unsigned native_cgroup_wanted(const struct profile_limits *l, protection_set off);
@@ -157,5 +165,7 @@ int native_refusal(int listener, struct sandbox_refusal *ret);
 
 /* message.c: one byte and perhaps a descriptor over the socket to the caller. */
 int native_send_fd(int sock, char what, int fd);
-/* Returns the byte, 0 when nothing waits; *ret_fd is -1 or the receiver's to close. */
-char native_receive(int sock, int *ret_fd);
+/* Returns the byte, 0 when nothing waits or the peer is gone; *ret_fd is -1 or the receiver's to close. */
+char native_receive(int sock, bool wait, int *ret_fd);
+/* init.c: block for one message of the caller's kind; anything else fails. */
+int native_expect(struct native_plan *p, char what, int *ret_fd);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message.c - the socket between process 1 and the caller.
  *
- * SOCK_SEQPACKET; one byte says what it is: 'T' the private tmpfs (with a
- * descriptor), 'L' the refusal notifier (with a descriptor), 'S' the program
- * has stopped.  The caller takes nothing else and at most one descriptor.
+ * SOCK_SEQPACKET; one byte says what it is.  To the caller: 'T' the private
+ * tmpfs (with a descriptor), 'L' the refusal notifier (with a descriptor), 'S'
+ * the program has stopped.  From the caller, while it builds alongside: 'I' a
+ * user namespace for an idmapped bind (with a descriptor), 'C' the control
+ * groups are made.  Nothing else is taken, and at most one descriptor.
  */
 #include "sandbox/native/internal.h"
 
@@ -21,10 +23,12 @@ int native_send_fd(int sock, char what, int fd)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof fd);
 	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	if (fd < 0)
+		m.msg_controllen = 0;
 	return sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : -1;
 }
 
-char native_receive(int sock, int *ret_fd)
+char native_receive(int sock, bool wait, int *ret_fd)
 {
 	char what = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec iov = { &what, 1 };
@@ -32,7 +36,7 @@ char native_receive(int sock, int *ret_fd)
 	struct cmsghdr *c;
 
 	*ret_fd = -1;
-	if (recvmsg(sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
+	if (recvmsg(sock, &m, (wait ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC) != 1)
 		return 0;
 	c = CMSG_FIRSTHDR(&m);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))

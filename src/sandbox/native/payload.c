@@ -88,13 +88,15 @@ static int take_stdio(struct native_plan *p)
 
 static int allow(struct native_plan *p, int ruleset, const char *path, uint64_t rights)
 {
-	CS_FD int fd = open(path, O_PATH | O_CLOEXEC);
+	CS_FD int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 && (errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == ELOOP))
 		return 0; /* optional, not there */
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return cs_fail(&p->report->err, CS_E_SYSTEM, errno, "Landlock: open '%s'", path);
+	if (S_ISLNK(st.st_mode))
+		return 0; /* /bin -> usr/bin: the rule for /usr covers it */
 	if (!S_ISDIR(st.st_mode))
 		rights &= sys_landlock_fs_file(p->landlock_abi);
 	if (sys_landlock_allow(ruleset, fd, rights) < 0)
@@ -106,14 +108,12 @@ static int allow(struct native_plan *p, int ruleset, const char *path, uint64_t 
  * the first rule that answers, so near rules make every open cheaper. */
 static int allow_all(struct native_plan *p, int ruleset)
 {
-	static const char *const private[] = { "/tmp", NATIVE_HOME, "/dev/shm", "/var/tmp", "/dev/pts" };
-	static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty" };
+	static const char *const private[] = { "/tmp", NATIVE_HOME, "/dev/shm", "/dev/pts" };
+	static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/tty" };
 	uint64_t all = sys_landlock_fs_all(p->landlock_abi), read = sys_landlock_fs_read();
 	uint64_t file = sys_landlock_fs_file(p->landlock_abi), list = 1 << 3 /* read directory */;
 
-	if (allow(p, ruleset, "/", list) < 0 || allow(p, ruleset, "/etc", read) < 0)
-		return -1;
-	if (allow(p, ruleset, "/proc", read | (file & ~1ull /* not execute */)) < 0)
+	if (allow(p, ruleset, "/", list) < 0 || allow(p, ruleset, "/etc", read) < 0 || allow(p, ruleset, "/proc", read | (file & ~1ull /* not execute */)) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof private / sizeof *private; i++)
 		if (allow(p, ruleset, private[i], all) < 0)

@@ -28,6 +28,15 @@ static int fail(struct native_plan *p, int sys, const char *what, const char *pa
 	return cs_fail(&p->report->err, CS_E_SYSTEM, sys, "%s '%s'", what, path);
 }
 
+static const char *below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	if (!strcmp(dir, "/"))
+		return path[1] ? path + 1 : NULL;
+	return !strncmp(path, dir, n) && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
+}
+
 /* ---- targets ---- */
 
 /* mkdir -p below the new root; existing parts may be other mounts. */
@@ -127,12 +136,34 @@ int native_provide(struct native_plan *p, const char *name, const char *path, co
 
 /* ---- the tmpfs ---- */
 
+static bool hides_a_source(const struct native_plan *p, const char *dir)
+{
+	for (size_t i = 0; i < p->spec->n_binds; i++)
+		if (!strcmp(p->binds[i]->source, dir) || below(p->binds[i]->source, dir))
+			return true;
+	return false;
+}
+
+/* Somewhere in the old root, where it goes away with it and hides nothing we still need.  On /
+ * itself it would hide nothing either, but then takes a second unmount, which waits for RCU. */
+static int attach_tmpfs(struct native_plan *p)
+{
+	static const char *const places[] = { "/mnt", "/media", "/srv", "/boot", "/var", "/home", "/tmp" };
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (!hides_a_source(p, places[i]) &&
+		    move_mount(p->tmpfs_fd, "", AT_FDCWD, places[i], MOVE_MOUNT_F_EMPTY_PATH) == 0)
+			return 0;
+	p->tmpfs_on_root = true;
+	return move_mount(p->tmpfs_fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH);
+}
+
 static int make_tmpfs(struct native_plan *p)
 {
 	static const struct {
 		const char *name;
 		mode_t mode;
-	} dirs[] = { { "root", 0755 }, { "home", 0755 }, { "tmp", 01777 }, { "shm", 01777 }, { "var-tmp", 01777 } };
+	} dirs[] = { { "root", 0755 }, { "home", 0755 }, { "tmp", 01777 }, { "shm", 01777 } };
 	const struct profile_limits *l = p->spec->limits;
 	CS_FD int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
 	char text[32];
@@ -152,9 +183,8 @@ static int make_tmpfs(struct native_plan *p)
 	p->tmpfs_fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	if (p->tmpfs_fd < 0)
 		return fail(p, errno, "mount", "tmpfs");
-	/* On top of /, where it hides nothing from us: a path starts below what covers the root. */
-	if (move_mount(p->tmpfs_fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return fail(p, errno, "attach tmpfs at", "/");
+	if (attach_tmpfs(p) < 0)
+		return fail(p, errno, "attach", "tmpfs");
 	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
 		if (mkdirat(p->tmpfs_fd, dirs[i].name, dirs[i].mode) < 0 ||
 		    (dirs[i].mode & 01000 && fchmodat(p->tmpfs_fd, dirs[i].name, dirs[i].mode, 0) < 0))
@@ -166,7 +196,7 @@ static int make_tmpfs(struct native_plan *p)
 
 static int make_root(struct native_plan *p)
 {
-	static const char *const dirs[] = { "tmp", "home", "home/agent", "dev", "dev/shm", "dev/pts", "proc", "etc", "var", "var/tmp", "run" };
+	static const char *const dirs[] = { "tmp", "home", "home/agent", "dev", "dev/shm", "dev/pts", "proc", "etc", "var", "run" };
 
 	p->root_fd = open_tree(p->tmpfs_fd, "root", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	if (p->root_fd < 0 || move_mount(p->root_fd, "", p->tmpfs_fd, "root", MOVE_MOUNT_F_EMPTY_PATH) < 0)
@@ -175,8 +205,10 @@ static int make_root(struct native_plan *p)
 		if (mkdirat(p->root_fd, dirs[i], 0755) < 0)
 			return fail(p, errno, "mkdir", dirs[i]);
 	if (native_attach(p, "tmp", "/tmp", 0) < 0 || native_attach(p, "home", NATIVE_HOME, 0) < 0 ||
-	    native_attach(p, "shm", "/dev/shm", MOUNT_ATTR_NOEXEC) < 0 || native_attach(p, "var-tmp", "/var/tmp", 0) < 0)
+	    native_attach(p, "shm", "/dev/shm", MOUNT_ATTR_NOEXEC) < 0)
 		return -1;
+	if (symlinkat("/tmp", p->root_fd, "var/tmp") < 0)
+		return fail(p, errno, "link", "/var/tmp");
 	return 0;
 }
 
@@ -273,15 +305,6 @@ static int hide_in_layer(struct native_plan *p, int base, int mask, const char *
 	}
 	(void)p;
 	return mknodat(mask, rel, S_IFCHR, 0) < 0 && errno != EEXIST ? -1 : 0;
-}
-
-static const char *below(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (!strcmp(dir, "/"))
-		return path[1] ? path + 1 : NULL;
-	return !strncmp(path, dir, n) && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
 }
 
 static int fill_mask(struct native_plan *p, const struct sandbox_bind *b, int base, int mask, size_t *hidden)
@@ -382,6 +405,8 @@ static int bind_one(struct native_plan *p, size_t i)
 		return 0;
 	if (src < 0 || fstat(src, &st) < 0)
 		return fail(p, errno, "open", b->source);
+	if (p->maps[i] && native_expect(p, 'I', &p->idmap[i]) < 0)
+		return -1;
 	dir = S_ISDIR(st.st_mode);
 	if (!dir && !S_ISREG(st.st_mode))
 		return cs_fail(&p->report->err, CS_E_DENIED, 0, "'%s' is neither a file nor a directory: not given to a sandbox", b->source);
@@ -489,8 +514,8 @@ int native_enter_root(struct native_plan *p)
 
 	if (fchdir(p->root_fd) < 0 || mount_setattr(p->root_fd, "", EMPTY, &ro, sizeof ro) < 0 || sys_pivot_root(".", ".") < 0)
 		return fail(p, errno, "change to", "/");
-	/* Two mounts lie on "." now: the tmpfs, on the old root, on ours. */
-	if (umount2(".", MNT_DETACH) < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+	/* The old root lies on "." now, and on it perhaps the tmpfs. */
+	if ((p->tmpfs_on_root && umount2(".", MNT_DETACH) < 0) || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return fail(p, errno, "detach the old", "/");
 	/* Outside the root getcwd(2) says "(unreachable)": CVE-2024-21626's sign. */
 	if (syscall(SYS_getcwd, cwd, sizeof cwd) < 0 || strcmp(cwd, "/") || !root_is_bare()) {

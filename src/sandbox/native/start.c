@@ -23,12 +23,13 @@ struct sandbox {
 	pid_t pid;
 	int pidfd, sock, tmpfs, listener;
 	struct native_report *report;
-	struct sys_cgroup cgroup;
+	struct sys_cgroup *cgroup; /* in the shared page */
 	struct native_ids ids;
 	struct profile_limits limits;
 	struct sandbox_usage last; /* kept after the end */
 	bool waited, stopped;
 	int status;
+	uint64_t start_ns;
 };
 
 uint64_t native_now(void)
@@ -60,43 +61,42 @@ static int by_target_length(const void *a, const void *b)
 	return lx < ly ? -1 : lx > ly;
 }
 
-/* Parents before children, and for every writable bind the namespace that maps its owner. */
-static int plan_binds(struct native_plan *p, const struct sandbox_bind **binds, int *idmap, struct cs_err *err)
+/* Parents before children; which of them need their owner mapped. */
+static void plan_binds(struct native_plan *p, const struct sandbox_bind **binds, int *idmap, bool *maps)
 {
 	const struct sandbox_spec *spec = p->spec;
-	uid_t last_uid = (uid_t)-1;
-	gid_t last_gid = (gid_t)-1;
-	int last = -1;
 
 	for (size_t i = 0; i < spec->n_binds; i++) {
 		binds[i] = &spec->binds[i];
 		idmap[i] = -1;
 	}
 	qsort(binds, spec->n_binds, sizeof *binds, by_target_length);
-	for (size_t i = 0; p->ids.ranged && i < spec->n_binds; i++) {
-		struct stat st;
-
-		if (binds[i]->kind == SANDBOX_RO)
-			continue;
-		if (stat(binds[i]->source, &st) < 0)
-			return cs_fail(err, CS_E_SYSTEM, errno, "open '%s'", binds[i]->source);
-		if (last < 0 || st.st_uid != last_uid || st.st_gid != last_gid) {
-			last = native_idmap_userns(&p->ids, st.st_uid, st.st_gid, err);
-			if (last < 0)
-				return last;
-			last_uid = st.st_uid;
-			last_gid = st.st_gid;
-		}
-		idmap[i] = last;
-	}
-	return 0;
+	for (size_t i = 0; i < spec->n_binds; i++)
+		maps[i] = p->ids.ranged && binds[i]->kind != SANDBOX_RO;
+	p->binds = binds;
+	p->idmap = idmap;
+	p->maps = maps;
 }
 
-static void close_idmaps(const int *idmap, size_t n)
+/* In the order the child asks for them: as bound, those in nothing read-only last. */
+static int send_idmaps(struct native_plan *p, int sock, struct cs_err *err)
 {
-	for (size_t i = 0; i < n; i++)
-		if (idmap[i] >= 0 && (i + 1 == n || idmap[i + 1] != idmap[i]))
-			close(idmap[i]);
+	for (size_t i = 0; i < p->spec->n_binds; i++) {
+		CS_FD int fd = -1;
+		struct stat st;
+		pid_t stub;
+
+		if (!p->maps[i])
+			continue;
+		if (stat(p->binds[i]->source, &st) < 0)
+			return cs_fail(err, CS_E_SYSTEM, errno, "open '%s'", p->binds[i]->source);
+		fd = native_idmap_userns(&p->ids, st.st_uid, st.st_gid, &stub, err);
+		if (fd < 0)
+			return fd;
+		(void)native_send_fd(sock, 'I', fd); /* fails only when the child has, and it says why */
+		native_idmap_reap(stub);
+	}
+	return 0;
 }
 
 static uint64_t clone_flags(const struct native_plan *p)
@@ -104,7 +104,7 @@ static uint64_t clone_flags(const struct native_plan *p)
 	static const struct {
 		enum protection prot;
 		uint64_t flag;
-	} ns[] = { { PROT_PIDNS, CLONE_NEWPID }, { PROT_IPCNS, CLONE_NEWIPC }, { PROT_UTSNS, CLONE_NEWUTS }, { PROT_NETNS, CLONE_NEWNET } };
+	} ns[] = { { PROT_PIDNS, CLONE_NEWPID }, { PROT_IPCNS, CLONE_NEWIPC }, { PROT_UTSNS, CLONE_NEWUTS } };
 	uint64_t flags = CLONE_NEWNS | CLONE_PIDFD;
 
 	for (size_t i = 0; i < sizeof ns / sizeof *ns; i++)
@@ -128,9 +128,9 @@ static int clone_init(struct native_plan *p, struct sandbox *s, int child_sock, 
 {
 	struct clone_args a = { .flags = clone_flags(p), .exit_signal = SIGCHLD, .pidfd = (uint64_t)(uintptr_t)&s->pidfd };
 
-	if (s->cgroup.dir[SYS_CG_UNIFIED] >= 0) {
+	if (s->cgroup->dir[SYS_CG_UNIFIED] >= 0) {
 		a.flags |= CLONE_INTO_CGROUP;
-		a.cgroup = (uint64_t)s->cgroup.dir[SYS_CG_UNIFIED];
+		a.cgroup = (uint64_t)s->cgroup->dir[SYS_CG_UNIFIED];
 	}
 	s->pid = sys_clone3(&a);
 	if (s->pid == 0) {
@@ -143,67 +143,96 @@ static int clone_init(struct native_plan *p, struct sandbox *s, int child_sock, 
 	return 0;
 }
 
-static int prepare(struct native_plan *p, struct sandbox *s, struct cs_err *err)
+static bool is_v2(const struct sandbox *s)
+{
+	return s->cgroup->mode == SYS_CGROUP_V2;
+}
+
+static int make_cgroups(struct native_plan *p, struct sandbox *s, struct cs_err *err)
 {
 	unsigned want = native_cgroup_wanted(p->spec->limits, p->spec->off);
 	char name[64];
-	int r;
 
-	r = native_ids_pick(&s->ids, err);
+	if (!want)
+		return 0;
+	snprintf(name, sizeof name, "caisson-%s", p->spec->id);
+	sys_cgroup_make(s->cgroup, name, want);
+	return native_cgroup_limit(s->cgroup, p->spec->limits, err);
+}
+
+/* What the caller does while the child builds: on a second CPU it is free. */
+static int build_alongside(struct native_plan *p, struct sandbox *s, struct cs_err *err)
+{
+	int r = send_idmaps(p, s->sock, err);
+
+	if (r == 0 && !is_v2(s))
+		r = make_cgroups(p, s, err);
+	if (r == 0)
+		(void)native_send_fd(s->sock, 'C', -1); /* fails only when the child has, and it says why */
+	return r;
+}
+
+static struct sandbox *new_sandbox(const struct sandbox_spec *spec)
+{
+	struct sandbox *s = cs_new(struct sandbox);
+
+	s->pid = -1;
+	s->pidfd = s->sock = s->tmpfs = s->listener = s->ids.lock_fd = -1;
+	s->limits = *spec->limits;
+	s->report = mmap(NULL, sizeof *s->report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s->report == MAP_FAILED) {
+		free(s);
+		return NULL;
+	}
+	s->cgroup = &s->report->cgroup;
+	sys_cgroup_init(s->cgroup);
+	return s;
+}
+
+static int launch(struct native_plan *p, struct sandbox *s, struct cs_err *err)
+{
+	int pair[2], r = 0;
+
+	if (sys_cgroup_mode() == SYS_CGROUP_V2) /* there the child is born in it */
+		r = make_cgroups(p, s, err);
 	if (r < 0)
 		return r;
-	p->ids = s->ids;
-	p->builder_userns = !s->ids.ranged;
-	snprintf(name, sizeof name, "caisson-%s", p->spec->id);
-	if (want)
-		sys_cgroup_make(&s->cgroup, name, want);
-	p->cgroup = &s->cgroup;
-	return native_cgroup_limit(&s->cgroup, p->spec->limits, err);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "make a socket pair");
+	s->sock = pair[0];
+	native_step(p, STEP_PREPARE);
+	r = clone_init(p, s, pair[1], err);
+	close(pair[1]);
+	return r < 0 ? r : build_alongside(p, s, err);
 }
 
 int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct cs_err *err)
 {
 	struct native_plan plan = { .spec = spec, .start_ns = native_now(), .tmpfs_fd = -1, .root_fd = -1, .proc_fd = -1 };
-	struct sandbox *s = cs_new(struct sandbox);
 	CS_FREE const struct sandbox_bind **binds = cs_calloc(spec->n_binds, sizeof *binds);
 	CS_FREE int *idmap = cs_calloc(spec->n_binds, sizeof *idmap);
-	int pair[2], r;
+	CS_FREE bool *maps = cs_calloc(spec->n_binds, sizeof *maps);
+	struct sandbox *s = new_sandbox(spec);
+	int r;
 
-	s->pid = -1;
-	s->pidfd = s->sock = s->tmpfs = s->listener = s->ids.lock_fd = -1;
-	s->limits = *spec->limits;
-	sys_cgroup_init(&s->cgroup);
-	s->report = mmap(NULL, sizeof *s->report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (s->report == MAP_FAILED) {
-		s->report = NULL;
-		r = cs_fail(err, CS_E_SYSTEM, errno, "get a page to report through");
-		goto undo;
-	}
+	if (!s)
+		return cs_fail(err, CS_E_SYSTEM, errno, "get a page to report through");
+	s->start_ns = plan.start_ns;
 	plan.report = s->report;
 	plan.landlock_abi = sys_landlock_abi();
-	plan.binds = binds;
-	plan.idmap = idmap;
-	r = prepare(&plan, s, err);
-	if (r == 0)
-		r = plan_binds(&plan, binds, idmap, err);
-	if (r < 0)
-		goto undo;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		r = cs_fail(err, CS_E_SYSTEM, errno, "make a socket pair");
-		goto undo;
+	r = native_ids_pick(&s->ids, err);
+	if (r == 0) {
+		plan.ids = s->ids;
+		plan.builder_userns = !s->ids.ranged;
+		plan_binds(&plan, binds, idmap, maps);
+		r = launch(&plan, s, err);
 	}
-	s->sock = pair[0];
-	native_step(&plan, STEP_PREPARE);
-	r = clone_init(&plan, s, pair[1], err);
-	close(pair[1]);
-	close_idmaps(idmap, spec->n_binds);
-	if (r < 0)
-		goto undo;
+	if (r < 0) {
+		sandbox_free(s);
+		return r;
+	}
 	*ret = s;
 	return 0;
-undo:
-	sandbox_free(s);
-	return r;
 }
 
 /* ---- while it runs ---- */
@@ -228,7 +257,7 @@ static void take_messages(struct sandbox *s)
 	int fd;
 	char what;
 
-	while (s->sock >= 0 && (what = native_receive(s->sock, &fd))) {
+	while (s->sock >= 0 && (what = native_receive(s->sock, false, &fd))) {
 		int *slot = what == 'T' ? &s->tmpfs : what == 'L' ? &s->listener : NULL;
 
 		if (what == 'S')
@@ -279,7 +308,7 @@ void sandbox_kill(struct sandbox *s)
 
 static int unified(const struct sandbox *s, enum sys_cgroup_ctl c)
 {
-	return s->cgroup.mode == SYS_CGROUP_V2 ? s->cgroup.dir[SYS_CG_UNIFIED] : s->cgroup.dir[c];
+	return s->cgroup->mode == SYS_CGROUP_V2 ? s->cgroup->dir[SYS_CG_UNIFIED] : s->cgroup->dir[c];
 }
 
 /* "word N" in a file of such lines. */
@@ -298,8 +327,8 @@ static uint64_t keyed(int dir, const char *file, const char *word)
 
 static void usage_cgroup(struct sandbox *s, struct sandbox_usage *u)
 {
-	bool v2 = s->cgroup.mode == SYS_CGROUP_V2;
-	int mem = unified(s, SYS_CG_MEMORY), pids = unified(s, SYS_CG_PIDS), uni = s->cgroup.dir[SYS_CG_UNIFIED];
+	bool v2 = s->cgroup->mode == SYS_CGROUP_V2;
+	int mem = unified(s, SYS_CG_MEMORY), pids = unified(s, SYS_CG_PIDS), uni = s->cgroup->dir[SYS_CG_UNIFIED];
 
 	if (mem >= 0) {
 		(void)sys_get_u64(mem, v2 ? "memory.current" : "memory.usage_in_bytes", &u->memory_now);
@@ -336,7 +365,7 @@ void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret)
 	*ret = (struct sandbox_usage){ 0 };
 	usage_cgroup(s, ret);
 	usage_disk(s, ret);
-	native_usage_procs(s->pid, &s->limits, unified(s, SYS_CG_MEMORY) < 0, s->cgroup.dir[SYS_CG_UNIFIED] < 0, ret);
+	native_usage_procs(s->pid, &s->limits, unified(s, SYS_CG_MEMORY) < 0, s->cgroup->dir[SYS_CG_UNIFIED] < 0, ret);
 }
 
 protection_set sandbox_active(const struct sandbox *s)
@@ -374,8 +403,8 @@ size_t sandbox_cgroups(const struct sandbox *s, const char **ret, size_t max)
 	size_t n = 0;
 
 	for (int c = 0; c < SYS_CG_MAX && n < max; c++)
-		if (s->cgroup.path[c][0])
-			ret[n++] = s->cgroup.path[c];
+		if (s->cgroup->path[c][0])
+			ret[n++] = s->cgroup->path[c];
 	return n;
 }
 
@@ -407,6 +436,7 @@ void sandbox_wait(struct sandbox *s, struct sandbox_exit *ret)
 	if (!s->waited) {
 		while (wait4(s->pid, &s->status, 0, &ru) < 0 && errno == EINTR)
 			;
+		s->report->step_ns[STEP_GONE] = native_now() - s->start_ns;
 		usage_cgroup(s, &s->last);
 		usage_disk(s, &s->last);
 		/* Process 1 reaped everybody, at the latest when the namespace was torn down. */
@@ -415,7 +445,8 @@ void sandbox_wait(struct sandbox *s, struct sandbox_exit *ret)
 		if (!s->last.memory_peak)
 			s->last.memory_peak = (uint64_t)ru.ru_maxrss << 10;
 		s->waited = true;
-		sys_cgroup_remove(&s->cgroup);
+		sys_cgroup_remove(s->cgroup);
+		s->report->step_ns[STEP_CLEARED] = native_now() - s->start_ns;
 	}
 	judge_end(s, ret);
 }
@@ -431,7 +462,7 @@ void sandbox_free(struct sandbox *s)
 		sandbox_kill(s);
 		sandbox_wait(s, &end);
 	}
-	sys_cgroup_remove(&s->cgroup);
+	sys_cgroup_remove(s->cgroup);
 	native_ids_done(&s->ids);
 	fds[0] = &s->pidfd, fds[1] = &s->sock, fds[2] = &s->tmpfs, fds[3] = &s->listener;
 	for (int i = 0; i < 4; i++)

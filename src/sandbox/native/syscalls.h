@@ -48,7 +48,11 @@
 	X(statfs) X(statx) X(symlink) X(symlinkat) X(sync) X(sync_file_range) X(syncfs) X(sysinfo) X(tee) X(tgkill) \
 	X(time) X(timer_create) X(timer_delete) X(timerfd_create) X(timerfd_gettime) X(timerfd_settime) \
 	X(timer_getoverrun) X(timer_gettime) X(timer_settime) X(times) X(tkill) X(truncate) X(umask) X(uname) X(unlink) \
-	X(unlinkat) X(utime) X(utimensat) X(utimes) X(vfork) X(wait4) X(waitid) X(write) X(writev)
+	X(unlinkat) X(utime) X(utimensat) X(utimes) X(vfork) X(wait4) X(waitid) X(write) X(writev) \
+	X(io_setup) X(io_destroy) X(io_getevents) X(io_submit) X(io_cancel) X(io_pgetevents) X(remap_file_pages) \
+	X(ustat) X(sysfs) X(adjtimex) \
+	/* no kernel has these any more, and refusing them one by one would cost instructions */ \
+	X(lookup_dcookie) X(epoll_ctl_old) X(epoll_wait_old) X(vserver)
 
 /* Told to the person: nothing does these by accident. */
 #define SYSCALLS_REFUSE(X) \
@@ -58,11 +62,13 @@
 	X(open_by_handle_at) X(open_tree) X(perf_event_open) X(pidfd_getfd) X(pivot_root) X(process_madvise) \
 	X(process_mrelease) X(process_vm_readv) X(process_vm_writev) X(ptrace) X(quotactl) X(quotactl_fd) X(reboot) \
 	X(request_key) X(setdomainname) X(sethostname) X(setns) X(settimeofday) X(swapoff) X(swapon) X(syslog) \
-	X(umount2) X(unshare) X(userfaultfd) X(vhangup)
+	X(umount2) X(unshare) X(userfaultfd) X(vhangup) X(modify_ldt) X(name_to_handle_at) X(memfd_secret) \
+	/* long gone, and between the others */ \
+	X(_sysctl) X(create_module) X(get_kernel_syms) X(query_module) X(nfsservctl) X(getpmsg) X(putpmsg) \
+	X(afs_syscall) X(tuxcall) X(security)
 
 #define SYSCALLS_EPERM(X) \
-	X(adjtimex) X(get_mempolicy) X(lookup_dcookie) X(mbind) X(migrate_pages) X(modify_ldt) X(move_pages) \
-	X(name_to_handle_at) X(set_mempolicy) X(set_mempolicy_home_node) X(vmsplice)
+	X(get_mempolicy) X(mbind) X(migrate_pages) X(move_pages) X(set_mempolicy) X(vmsplice)
 
 /* name, the check in tools/gen_seccomp.c */
 #define SYSCALLS_CHECK(X) \
