@@ -262,6 +262,18 @@ static int run(struct run_args *a, struct profile *p)
 	return write_json(a, &res) < 0 && code == 0 ? 125 : code;
 }
 
+/* Before anything is opened: the next file would become what is missing. */
+static int check_stdio(struct cs_err *err)
+{
+	static const char *const what[] = { "input is closed; give it something: </dev/null", "output is closed; give it a place: >/dev/null",
+					    "error is closed; give it a place: 2>/dev/null" };
+
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			return cs_fail(err, CS_E_INVALID, 0, "standard %s", what[fd]);
+	return 0;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct run_args a = { .json_fd = -1 };
@@ -269,6 +281,8 @@ int cmd_run(int argc, char **argv)
 	struct cs_err err = { 0 };
 	int first, code;
 
+	if (check_stdio(&err) < 0)
+		return cli_usage_error(&err);
 	first = cli_parse(cli_find("run"), argc, argv, take, &a, &err);
 	if (first >= 0 && first >= argc && !a.dry_run)
 		first = cs_fail(&err, CS_E_INVALID, 0, "no command: caisson run [OPTION...] -- COMMAND [ARG...]");

@@ -52,6 +52,10 @@ struct sandbox_spec {
 	protection_set require;
 	protection_set off;               /* left out on purpose; 0 but in test builds */
 	bool notify;                      /* report refused system calls through sandbox_refusal_fd() */
+	/* Called once with the control groups that are about to be made, so that they can be
+	 * recorded before they exist.  NULL: not wanted. */
+	void (*record)(const char *const *cgroups, size_t n, void *arg);
+	void *record_arg;
 };
 
 enum sandbox_refusal_kind { SANDBOX_REFUSED_CALL, SANDBOX_REFUSED_CONNECT, SANDBOX_REFUSED_SOCKET };
@@ -109,5 +113,3 @@ void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret);
 protection_set sandbox_active(const struct sandbox *s);
 const char *sandbox_why_off(const struct sandbox *s, enum protection p); /* NULL if active or unknown */
 size_t sandbox_steps(const struct sandbox *s, struct sandbox_step *ret, size_t max);
-/* Host paths of the control groups made for it, for the record of what to clear. */
-size_t sandbox_cgroups(const struct sandbox *s, const char **ret, size_t max);

@@ -12,7 +12,7 @@
  *   ahead is given back (see give_back).  It may be called again while
  *   relay_active(), so that a reader who is slow but alive loses nothing; a
  *   negative timeout waits as long as that takes.
- * - Up to RELAY_POLLS entries come from relay_poll().
+ * - At most five entries come from relay_poll().
  *
  * A regular file opened for reading and writing (`<>file`) passes as it is when
  * reopening is barred: the program gets the rights it was given, no more.  Opening
@@ -383,6 +383,15 @@ bool relay_active(const struct relay *r)
 bool relay_over(const struct relay *r)
 {
 	return r->over;
+}
+
+/* A reader that went away is no loss: the program was told with SIGPIPE. */
+int relay_lost(const struct relay *r)
+{
+	for (unsigned i = OUT; i <= ERR; i++)
+		if (r->pump[i].lost && r->pump[i].lost != EPIPE)
+			return r->pump[i].lost;
+	return 0;
 }
 
 uint64_t relay_bytes(const struct relay *r)

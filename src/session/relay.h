@@ -47,6 +47,7 @@ void relay_handle(struct relay *r, const struct pollfd *fds, size_t n);
 bool relay_active(const struct relay *r);      /* false: nothing to relay, relay_poll() gives 0 */
 bool relay_over(const struct relay *r);        /* the output limit was passed */
 uint64_t relay_bytes(const struct relay *r);   /* output bytes moved */
+int relay_lost(const struct relay *r);         /* 0, or the errno for which output could not be passed on */
 void relay_resize(struct relay *r);            /* on SIGWINCH */
 void relay_suspend(struct relay *r);           /* give the terminal back, before we stop ourselves */
 void relay_resume(struct relay *r);            /* after SIGCONT */

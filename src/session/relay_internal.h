@@ -62,6 +62,7 @@ struct pump {
 	size_t off, len;
 	bool used, eof, done;
 	bool hup; /* the last poll(2) said POLLHUP */
+	int lost; /* errno for which the destination takes no more */
 };
 
 void pump_init(struct pump *p, struct pump_end from, struct pump_end to);

@@ -101,8 +101,10 @@ enum pump_result pump_flush(struct pump *p)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return PUMP_OK;
-		if (n <= 0)
+		if (n <= 0) {
+			p->lost = n < 0 ? errno : EIO;
 			return PUMP_BROKEN;
+		}
 		p->off += (size_t)n;
 		p->len -= (size_t)n;
 	}

@@ -211,7 +211,7 @@ bool tty_may_read(const struct relay_tty *t)
  * second, but only while the keyboard is another's. */
 int tty_tick(struct relay_tty *t)
 {
-	static const struct itimerspec quarter = { .it_value.tv_nsec = 250 * 1000 * 1000 };
+	static const struct itimerspec quarter = { .it_value.tv_nsec = 250000000 };
 	struct itimerspec now;
 
 	if (t->tick < 0)

@@ -29,7 +29,7 @@ enum {
 	SAMPLE_MAX_MS = 1000,
 	GROWTH_PER_MS = 5 << 20, /* the fastest a program here fills memory: 5 GiB/s */
 	GRACE_MS = 5000,         /* between a forwarded signal and SIGKILL */
-	DRAIN_MS = 2000,
+	DRAIN_MS = 100,
 	GC_ENTRIES = 8,
 };
 
@@ -43,6 +43,9 @@ struct run {
 	bool ending;                                     /* the reason is fixed */
 	bool inside_gone, notifier_gone;                 /* hung up: polling on would spin */
 	int cancel_signal;
+	const char *workspace;
+	char record_path[256];
+	int record_fd;                                   /* holds the record's lock */
 };
 
 static uint64_t now_ms(void)
@@ -181,24 +184,22 @@ static void on_signal(struct run *r)
 			if (r->relay)
 				relay_resize(r->relay);
 			break;
-		case SIGTSTP:
-			sandbox_signal(r->box, SIGTSTP);
-			suspend(r);
-			break;
 		case SIGCONT:
 			break;
-		case SIGINT:
 		case SIGTERM:
 		case SIGHUP:
-		case SIGQUIT:
 			/* Passed on; who does not go is ended after a while, or at the second signal. */
-			if (r->cancel_signal)
+			if (r->kill_at)
 				end_for(r, SESSION_CANCELLED);
-			r->cancel_signal = (int)si.ssi_signo;
 			r->kill_at = now_ms() + GRACE_MS;
+			/* fall through */
+		case SIGINT:
+		case SIGQUIT:
+			/* From a keyboard: the program may well want to live on, as an interpreter does. */
+			r->cancel_signal = (int)si.ssi_signo;
 			sandbox_signal(r->box, (int)si.ssi_signo);
 			break;
-		default:
+		default: /* SIGTSTP too: we stop when the program has */
 			sandbox_signal(r->box, (int)si.ssi_signo);
 		}
 	}
@@ -305,13 +306,23 @@ static void verdict(struct run *r, const struct sandbox_exit *end)
 	}
 }
 
+/* A reader that is slow but there loses nothing; a signal ends our patience. */
+static void drain(struct run *r)
+{
+	struct pollfd sig = { .fd = r->sigfd, .events = POLLIN };
+
+	do
+		relay_drain(r->relay, DRAIN_MS);
+	while (relay_active(r->relay) && poll(&sig, 1, 0) == 0);
+}
+
 static void collect(struct run *r)
 {
 	struct session_result *res = r->res;
 	struct sandbox_exit end;
 
 	sandbox_wait(r->box, &end);
-	relay_drain(r->relay, DRAIN_MS);
+	drain(r);
 	res->wall_ms = now_ms() - r->started;
 	res->output_bytes = relay_bytes(r->relay);
 	res->output_counted = relay_active(r->relay) || res->output_bytes;
@@ -324,6 +335,8 @@ static void collect(struct run *r)
 	}
 	res->n_steps = sandbox_steps(r->box, res->steps, sizeof res->steps / sizeof *res->steps);
 	verdict(r, &end);
+	if (relay_lost(r->relay) && res->exit_code == 0)
+		res->exit_code = cs_code_exit((enum cs_code)-cs_fail(&res->err, CS_E_SYSTEM, relay_lost(r->relay), "pass on the program's output"));
 	if (relay_over(r->relay) && res->reason != SESSION_OUTPUT && end.started) {
 		res->reason = SESSION_OUTPUT;
 		res->exit_code = 137;
@@ -336,27 +349,42 @@ static int refuse(struct session_result *res, enum session_reason why)
 	return res->exit_code = cs_code_exit(res->err.code);
 }
 
+static void record(const char *const *cgroups, size_t n, void *arg)
+{
+	struct run *r = arg;
+
+	r->record_fd = session_record(r->res->id, r->o, r->workspace, cgroups, n, r->record_path, sizeof r->record_path);
+}
+
+static void forget(struct run *r)
+{
+	if (r->record_fd < 0)
+		return;
+	(void)unlink(r->record_path); /* if it stays, `caisson gc` takes it */
+	close(r->record_fd);
+}
+
 static int start(struct run *r, struct session_spec *s)
 {
 	struct relay_opts ro = { .max_output = r->o->profile->limits.output,
 				 .reopen_safe = sys_landlock_abi() > 0 && !(r->o->off & PROT_BIT(PROT_LANDLOCK)) };
-	const char *cgroups[8];
-	char path[256];
 	sigset_t old;
-	int e, lock_fd;
+	int e;
 
 	e = relay_open(&ro, &r->relay, s->spec.stdio, &s->spec.tty, &r->res->err);
 	if (e < 0)
 		return e;
 	r->sigfd = open_signals(&old);
 	r->started = now_ms();
+	r->workspace = s->workspace;
+	s->spec.record = record;
+	s->spec.record_arg = r;
 	e = sandbox_start(&s->spec, &r->box, &r->res->err);
 	if (e < 0)
 		return e;
 	/* The sandbox is being built now; what follows costs the caller nothing. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	relay_started(r->relay);
-	lock_fd = session_record(r->res->id, r->o, s->workspace, cgroups, sandbox_cgroups(r->box, cgroups, 8), path, sizeof path);
 	(void)session_gc(GC_ENTRIES, NULL); /* best effort: `caisson gc` reports */
 	if (r->o->profile->limits.wall)
 		r->deadline = r->started + r->o->profile->limits.wall;
@@ -364,16 +392,12 @@ static int start(struct run *r, struct session_spec *s)
 		r->next_sample = r->started + 20;
 	loop(r);
 	collect(r);
-	if (lock_fd >= 0) {
-		(void)unlink(path);
-		close(lock_fd);
-	}
 	return 0;
 }
 
 int session_run(const struct session_opts *o, struct session_result *ret)
 {
-	struct run r = { .o = o, .res = ret, .sigfd = -1 };
+	struct run r = { .o = o, .res = ret, .sigfd = -1, .record_fd = -1 };
 	struct session_spec s;
 	int e;
 
@@ -393,6 +417,7 @@ int session_run(const struct session_opts *o, struct session_result *ret)
 		refuse(ret, ret->err.code == CS_E_DENIED || ret->err.code == CS_E_UNSUPPORTED || ret->err.code == CS_E_INVALID
 				    ? SESSION_REFUSED : SESSION_NOT_STARTED);
 	sandbox_free(r.box);
+	forget(&r);
 	relay_free(r.relay);
 	if (r.sigfd >= 0)
 		close(r.sigfd);

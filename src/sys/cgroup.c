@@ -90,15 +90,18 @@ static int own_path(const char *text, enum sys_cgroup_ctl c, char *ret, size_t s
 	return -1;
 }
 
-static void take_dir(struct sys_cgroup *cg, enum sys_cgroup_ctl c, const char *base, const char *name)
+static void plan_dir(struct sys_cgroup *cg, enum sys_cgroup_ctl c, const char *base, const char *name)
+{
+	if (snprintf(cg->path[c], sizeof cg->path[c], "%s/%s", base, name) >= (int)sizeof cg->path[c]) {
+		cg->why[c] = ENAMETOOLONG;
+		cg->path[c][0] = 0;
+	}
+}
+
+static void make_dir(struct sys_cgroup *cg, enum sys_cgroup_ctl c)
 {
 	char *path = cg->path[c];
 
-	if (snprintf(path, sizeof cg->path[c], "%s/%s", base, name) >= (int)sizeof cg->path[c]) {
-		cg->why[c] = ENAMETOOLONG;
-		path[0] = 0;
-		return;
-	}
 	if (mkdir(path, 0755) < 0) {
 		cg->why[c] = errno;
 		path[0] = 0;
@@ -112,7 +115,7 @@ static void take_dir(struct sys_cgroup *cg, enum sys_cgroup_ctl c, const char *b
 	}
 }
 
-static void make_one(struct sys_cgroup *cg, const char *self, const char *name, enum sys_cgroup_ctl c)
+static void plan_one(struct sys_cgroup *cg, const char *self, const char *name, enum sys_cgroup_ctl c)
 {
 	char own[160], base[224];
 
@@ -121,7 +124,7 @@ static void make_one(struct sys_cgroup *cg, const char *self, const char *name, 
 	snprintf(base, sizeof base, CGROOT "/%s%s", ctl_name[c], own);
 	if (own[0] && access(base, F_OK) < 0) /* a container sees only its part of the tree */
 		snprintf(base, sizeof base, CGROOT "/%s", ctl_name[c]);
-	take_dir(cg, c, base, name);
+	plan_dir(cg, c, base, name);
 }
 
 /* Do the controllers reach a child of dir? Switch them on if we may. */
@@ -149,7 +152,7 @@ static bool hands_down(const char *dir, unsigned want)
 	return false;
 }
 
-static void make_v2(struct sys_cgroup *cg, const char *self, const char *name, unsigned want)
+static void plan_v2(struct sys_cgroup *cg, const char *self, const char *name, unsigned want)
 {
 	char own[160], base[224];
 	char *slash;
@@ -159,20 +162,18 @@ static void make_v2(struct sys_cgroup *cg, const char *self, const char *name, u
 	snprintf(base, sizeof base, CGROOT "%s", strcmp(own, "/") ? own : "");
 	for (;;) {
 		if (access(base, W_OK) == 0 && hands_down(base, want)) {
-			take_dir(cg, SYS_CG_UNIFIED, base, name);
-			if (cg->dir[SYS_CG_UNIFIED] >= 0)
-				return;
+			plan_dir(cg, SYS_CG_UNIFIED, base, name);
+			return;
 		}
 		slash = strrchr(base, '/');
 		if (strlen(base) <= strlen(CGROOT) || !slash)
 			break;
 		*slash = 0;
 	}
-	if (!cg->why[SYS_CG_UNIFIED])
-		cg->why[SYS_CG_UNIFIED] = EACCES;
+	cg->why[SYS_CG_UNIFIED] = EACCES;
 }
 
-void sys_cgroup_make(struct sys_cgroup *cg, const char *name, unsigned want)
+void sys_cgroup_plan(struct sys_cgroup *cg, const char *name, unsigned want)
 {
 	char self[4096];
 
@@ -183,16 +184,27 @@ void sys_cgroup_make(struct sys_cgroup *cg, const char *name, unsigned want)
 			cg->why[c] = ENOENT;
 		return;
 	}
-	if (cg->mode == SYS_CGROUP_V2) {
-		if (want)
-			make_v2(cg, self, name, want);
+	if (cg->mode == SYS_CGROUP_V2 && want)
+		plan_v2(cg, self, name, want);
+	for (int c = 0; cg->mode != SYS_CGROUP_V2 && c <= SYS_CG_CPU; c++)
+		if (want & 1u << c)
+			plan_one(cg, self, name, (enum sys_cgroup_ctl)c);
+}
+
+void sys_cgroup_create(struct sys_cgroup *cg)
+{
+	for (int c = 0; c < SYS_CG_MAX; c++)
+		if (cg->path[c][0])
+			make_dir(cg, (enum sys_cgroup_ctl)c);
+	if (cg->mode == SYS_CGROUP_V2)
 		for (int c = 0; c <= SYS_CG_CPU; c++)
 			cg->why[c] = cg->why[SYS_CG_UNIFIED];
-		return;
-	}
-	for (int c = 0; c < SYS_CG_MAX; c++)
-		if (want & 1u << c && (c != SYS_CG_UNIFIED || cg->mode == SYS_CGROUP_HYBRID))
-			make_one(cg, self, name, (enum sys_cgroup_ctl)c);
+}
+
+void sys_cgroup_make(struct sys_cgroup *cg, const char *name, unsigned want)
+{
+	sys_cgroup_plan(cg, name, want);
+	sys_cgroup_create(cg);
 }
 
 int sys_cgroup_join_v1(const struct sys_cgroup *cg)

@@ -97,9 +97,13 @@ struct sys_cgroup {
 enum sys_cgroup_mode sys_cgroup_mode(void);
 const char *sys_cgroup_mode_name(enum sys_cgroup_mode m);
 const char *sys_cgroup_ctl_name(enum sys_cgroup_ctl c);
-/* Makes NAME below the cgroup we are in (or, in v2, below the nearest ancestor that can
- * hold it) for each wanted controller.  What cannot be made is left out with its errno. */
-void sys_cgroup_make(struct sys_cgroup *cg, const char *name, unsigned want);
+/* Where NAME would stand for each wanted controller: below the cgroup we are in or, in v2,
+ * below the nearest ancestor that can hold it.  Nothing is made yet, so that the paths can
+ * be recorded first: who is killed in between leaves nothing that nobody knows of. */
+void sys_cgroup_plan(struct sys_cgroup *cg, const char *name, unsigned want);
+/* Makes what was planned.  What cannot be made is left out with its errno. */
+void sys_cgroup_create(struct sys_cgroup *cg);
+void sys_cgroup_make(struct sys_cgroup *cg, const char *name, unsigned want); /* both */
 bool sys_cgroup_has(const struct sys_cgroup *cg, enum sys_cgroup_ctl c);
 /* The current process joins; called in the child, by path: the groups may have been made
  * after it was cloned.  CLONE_INTO_CGROUP did v2 already. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 static const struct {
 	const char *name, *path, *text;
@@ -68,6 +69,36 @@ static int bind_node(struct native_plan *p, const char *name, unsigned major, un
 	return 0;
 }
 
+/* The pty's slave as /dev/console, so that the program can open its terminal by a name. */
+static int bind_console(struct native_plan *p)
+{
+	char link[32], path[64];
+	struct stat given, found;
+	CS_FD int fd = -1, made = -1;
+	ssize_t n;
+
+	for (int i = 0; i < 3; i++) {
+		int slave = p->spec->stdio[i];
+
+		if (!isatty(slave) || fstat(slave, &given) < 0)
+			continue;
+		snprintf(link, sizeof link, "self/fd/%d", slave);
+		n = readlinkat(p->proc_fd, link, path, sizeof path - 1);
+		if (n <= 0)
+			return 0;
+		path[n] = 0;
+		fd = open_tree(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+		/* Another devpts than the one we see (a container's): then there is just no name. */
+		if (fd < 0 || fstat(fd, &found) < 0 || found.st_rdev != given.st_rdev || found.st_ino != given.st_ino)
+			return 0;
+		made = openat(p->root_fd, "dev/console", O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0600);
+		if (made < 0 || move_mount(fd, "", p->root_fd, "dev/console", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+			return fail(p, "bind", "console");
+		return 0;
+	}
+	return 0;
+}
+
 static int mount_devpts(struct native_plan *p)
 {
 	CS_FD int fs = fsopen("devpts", FSOPEN_CLOEXEC), fd = -1;
@@ -89,7 +120,7 @@ int native_build_dev(struct native_plan *p)
 	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
 		if (bind_node(p, nodes[i].name, 1, nodes[i].minor) < 0)
 			return -1;
-	if (p->spec->tty && bind_node(p, "tty", 5, 0) < 0)
+	if (p->spec->tty && (bind_node(p, "tty", 5, 0) < 0 || bind_console(p) < 0))
 		return -1;
 	for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
 		snprintf(path, sizeof path, "dev/%s", links[i].name);

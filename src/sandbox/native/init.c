@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -65,6 +66,19 @@ static int open_host_proc(struct native_plan *p)
 	return 0;
 }
 
+/* As root the caller's pipes and our pty belong to root, and `>/dev/stdout` opens them anew:
+ * they become the sandbox's.  Nothing that has a name is touched. */
+static void own_stdio(const struct native_plan *p)
+{
+	for (int i = 0; i < 3; i++) {
+		struct statfs fs;
+		int fd = p->spec->stdio[i];
+
+		if (fstatfs(fd, &fs) == 0 && (fs.f_type == PIPEFS_MAGIC || (p->spec->tty && isatty(fd))))
+			(void)!fchown(fd, p->ids.uid, p->ids.gid); /* without it only reopening fails */
+	}
+}
+
 /* Become the sandbox's own id, and keep the power to build. */
 static int take_ids(struct native_plan *p)
 {
@@ -73,6 +87,7 @@ static int take_ids(struct native_plan *p)
 			return fail(p, "write id maps (are user namespaces restricted here? see `caisson doctor`)");
 		return 0;
 	}
+	own_stdio(p);
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP | SECBIT_KEEP_CAPS, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
 	    setresgid(p->ids.gid, p->ids.gid, p->ids.gid) < 0 || setresuid(p->ids.uid, p->ids.uid, p->ids.uid) < 0)
 		return fail(p, "take the sandbox's ids");
@@ -134,6 +149,12 @@ static int own_names(struct native_plan *p)
 {
 	if (setsid() < 0)
 		return fail(p, "setsid");
+	for (int i = 0; p->spec->tty && i < 3; i++) /* the pty that the relay made */
+		if (isatty(p->spec->stdio[i])) {
+			if (ioctl(p->spec->stdio[i], TIOCSCTTY, 0) < 0)
+				return fail(p, "take the terminal");
+			break;
+		}
 	p->umask = umask(022);
 	if (native_on(p, PROT_UTSNS) && (sethostname(NATIVE_HOST, sizeof NATIVE_HOST - 1) < 0 || setdomainname("", 0) < 0))
 		return fail(p, "set the host name");
@@ -194,8 +215,10 @@ static int confine(struct native_plan *p)
 {
 	unsigned keep = (unsigned)p->sock;
 
-	if (p->ids.ranged && (setresgid(p->ids.gid + 1, p->ids.gid + 1, p->ids.gid + 1) < 0 ||
-			      setresuid(p->ids.uid + 1, p->ids.uid + 1, p->ids.uid + 1) < 0))
+	/* An id of its own, so that the program cannot trace it; the real id stays the
+	 * program's, so that it can pass signals on without a capability. */
+	if (p->ids.ranged && (setresgid(p->ids.gid, p->ids.gid + 1, p->ids.gid + 1) < 0 ||
+			      setresuid(p->ids.uid, p->ids.uid + 1, p->ids.uid + 1) < 0))
 		return fail(p, "take process 1's own id");
 	if (sys_drop_caps() < 0)
 		return fail(p, "drop process 1's capabilities");
@@ -207,6 +230,12 @@ static int confine(struct native_plan *p)
 	return 0;
 }
 
+/* What a terminal would send goes to the program's group, as a terminal would. */
+static bool is_for_group(uint32_t sig)
+{
+	return sig == SIGINT || sig == SIGQUIT || sig == SIGTSTP || sig == SIGCONT || sig == SIGHUP;
+}
+
 /* Signals from outside carry no sender we could see; from inside they do. */
 static void forward(int fd, pid_t program)
 {
@@ -214,7 +243,7 @@ static void forward(int fd, pid_t program)
 
 	while (read(fd, &si, sizeof si) == sizeof si)
 		if (si.ssi_signo != SIGCHLD && si.ssi_pid == 0)
-			(void)kill(program, (int)si.ssi_signo); /* it may be gone already */
+			(void)kill(is_for_group(si.ssi_signo) ? -program : program, (int)si.ssi_signo); /* may be gone already */
 }
 
 /* Reap whatever has ended.  True when the program itself has. */

@@ -24,8 +24,6 @@ unsigned native_cgroup_wanted(const struct profile_limits *l, protection_set off
 		want |= 1u << SYS_CG_PIDS;
 	if (l->cpus > 0 && !(off & PROT_BIT(PROT_LIMIT_CPU)))
 		want |= 1u << SYS_CG_CPU;
-	if (l->cpu_time && want)
-		want |= 1u << SYS_CG_UNIFIED; /* counts CPU time, in hybrid mode too */
 	return want;
 }
 
@@ -105,18 +103,28 @@ static int rlimit(int what, uint64_t value)
 static int limit_cpus_by_affinity(double cpus)
 {
 	cpu_set_t have, want;
-	int left = (int)ceil(cpus);
+	int left = (int)ceil(cpus), first = (int)(native_now() / 1000 % CPU_SETSIZE);
 
 	if (sched_getaffinity(0, sizeof have, &have) < 0)
 		return -1;
 	CPU_ZERO(&want);
-	for (int c = 0; c < CPU_SETSIZE && left > 0; c++) {
+	/* From a place that differs, so that many sandboxes do not share one CPU. */
+	for (int i = 0; i < CPU_SETSIZE && left > 0; i++) {
+		int c = (first + i) % CPU_SETSIZE;
+
 		if (!CPU_ISSET(c, &have))
 			continue;
 		CPU_SET(c, &want);
 		left--;
 	}
 	return sched_setaffinity(0, sizeof want, &want);
+}
+
+static bool has_pids_cgroup(const struct native_plan *p)
+{
+	const struct sys_cgroup *cg = &p->report->cgroup;
+
+	return cg->path[cg->mode == SYS_CGROUP_V2 ? SYS_CG_UNIFIED : SYS_CG_PIDS][0];
 }
 
 int native_rlimits(const struct native_plan *p)
@@ -129,8 +137,9 @@ int native_rlimits(const struct native_plan *p)
 		return -1;
 	if (l->files && rlimit(RLIMIT_NOFILE, l->files) < 0)
 		return -1;
-	/* Counted per user namespace since Linux 5.14, so it bounds this sandbox alone. */
-	if (l->pids && native_on(p, PROT_LIMIT_PIDS) && rlimit(RLIMIT_NPROC, l->pids) < 0)
+	/* Counted per user namespace since Linux 5.14, so it bounds this sandbox alone.  A little
+	 * above the control group's limit, where there is one: that one can say it was hit. */
+	if (l->pids && native_on(p, PROT_LIMIT_PIDS) && rlimit(RLIMIT_NPROC, l->pids + (has_pids_cgroup(p) ? 8 : 0)) < 0)
 		return -1;
 	/* What one file may hold; sockets' and memfds' too, which no tmpfs bounds. */
 	if (l->disk && native_on(p, PROT_LIMIT_DISK) && rlimit(RLIMIT_FSIZE, l->disk) < 0)

@@ -58,12 +58,20 @@ static int enter_userns(struct native_plan *p)
 	return 0;
 }
 
+/* Which of the program's descriptors is our pty; -1: none. */
+static int terminal(const struct native_plan *p)
+{
+	for (int i = 0; p->spec->tty && i < 3; i++)
+		if (isatty(i))
+			return i;
+	return -1;
+}
+
 static int take_stdio(struct native_plan *p)
 {
 	const int *io = p->spec->stdio;
+	pid_t self = getpid();
 
-	if (setsid() < 0)
-		return fail(p, "setsid");
 	for (int i = 0; i < 3; i++) {
 		if (io[i] == i) {
 			if (fcntl(i, F_SETFD, 0) < 0)
@@ -72,9 +80,12 @@ static int take_stdio(struct native_plan *p)
 			return fail(p, "dup2");
 		}
 	}
-	if (p->spec->tty && ioctl(0, TIOCSCTTY, 0) < 0 && ioctl(1, TIOCSCTTY, 0) < 0 &&
-	    ioctl(2, TIOCSCTTY, 0) < 0)
-		return fail(p, "take the terminal");
+	/* A process group of its own in process 1's session, and not a session: the group of a
+	 * session leader is orphaned, and the kernel does not stop those (Ctrl-Z). */
+	if (setpgid(0, 0) < 0)
+		return fail(p, "setpgid");
+	if (terminal(p) >= 0 && ioctl(terminal(p), TIOCSPGRP, &self) < 0) /* SIGTTOU is still blocked */
+		return fail(p, "take the terminal's foreground");
 	if (!native_on(p, PROT_FDS))
 		return 0;
 	/* Closed by exec, not now: the way to report a failure is among them. */
@@ -109,7 +120,7 @@ static int allow(struct native_plan *p, int ruleset, const char *path, uint64_t 
 static int allow_all(struct native_plan *p, int ruleset)
 {
 	static const char *const private[] = { "/tmp", NATIVE_HOME, "/dev/shm", "/dev/pts" };
-	static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/tty" };
+	static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/tty", "/dev/console" };
 	uint64_t all = sys_landlock_fs_all(p->landlock_abi), read = sys_landlock_fs_read();
 	uint64_t file = sys_landlock_fs_file(p->landlock_abi), list = 1 << 3 /* read directory */;
 

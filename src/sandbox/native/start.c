@@ -148,15 +148,28 @@ static bool is_v2(const struct sandbox *s)
 	return s->cgroup->mode == SYS_CGROUP_V2;
 }
 
+static void record_cgroups(const struct sandbox_spec *spec, const struct sys_cgroup *cg)
+{
+	const char *paths[SYS_CG_MAX];
+	size_t n = 0;
+
+	for (int c = 0; c < SYS_CG_MAX; c++)
+		if (cg->path[c][0])
+			paths[n++] = cg->path[c];
+	spec->record(paths, n, spec->record_arg);
+}
+
 static int make_cgroups(struct native_plan *p, struct sandbox *s, struct cs_err *err)
 {
 	unsigned want = native_cgroup_wanted(p->spec->limits, p->spec->off);
 	char name[64];
 
-	if (!want)
-		return 0;
 	snprintf(name, sizeof name, "caisson-%s", p->spec->id);
-	sys_cgroup_make(s->cgroup, name, want);
+	if (want)
+		sys_cgroup_plan(s->cgroup, name, want);
+	if (p->spec->record)
+		record_cgroups(p->spec, s->cgroup);
+	sys_cgroup_create(s->cgroup);
 	return native_cgroup_limit(s->cgroup, p->spec->limits, err);
 }
 
@@ -366,6 +379,8 @@ void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret)
 	usage_cgroup(s, ret);
 	usage_disk(s, ret);
 	native_usage_procs(s->pid, &s->limits, unified(s, SYS_CG_MEMORY) < 0, s->cgroup->dir[SYS_CG_UNIFIED] < 0, ret);
+	if (ret->pids_denied && unified(s, SYS_CG_PIDS) < 0)
+		s->last.pids_denied = ret->pids_denied; /* remembered: nothing counts on */
 }
 
 protection_set sandbox_active(const struct sandbox *s)
@@ -395,16 +410,6 @@ size_t sandbox_steps(const struct sandbox *s, struct sandbox_step *ret, size_t m
 	for (int i = 0; i < STEP_MAX && n < max; i++)
 		if (s->report->step_ns[i])
 			ret[n++] = (struct sandbox_step){ step_names[i], s->report->step_ns[i] };
-	return n;
-}
-
-size_t sandbox_cgroups(const struct sandbox *s, const char **ret, size_t max)
-{
-	size_t n = 0;
-
-	for (int c = 0; c < SYS_CG_MAX && n < max; c++)
-		if (s->cgroup->path[c][0])
-			ret[n++] = s->cgroup->path[c];
 	return n;
 }
 

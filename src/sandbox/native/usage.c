@@ -18,7 +18,7 @@ enum { WALK_MAX = 4096 };
 
 struct walk {
 	pid_t pids[WALK_MAX];
-	size_t n;
+	size_t n, tasks;
 };
 
 static void add_children(struct walk *w, pid_t pid)
@@ -34,6 +34,7 @@ static void add_children(struct walk *w, pid_t pid)
 
 		if (e->d_name[0] == '.')
 			continue;
+		w->tasks++;
 		snprintf(path, sizeof path, "%.20s/children", e->d_name);
 		if (sys_get(dirfd(d), path, text, sizeof text) <= 0)
 			continue;
@@ -90,7 +91,7 @@ void native_usage_procs(pid_t init, const struct profile_limits *l, bool memory,
 	cpu = cpu && l->cpu_time;
 	if (!memory && !cpu)
 		return;
-	w.n = 0;
+	w.n = w.tasks = 0;
 	w.pids[w.n++] = init;
 	for (size_t i = 0; i < w.n; i++)
 		add_children(&w, w.pids[i]);
@@ -99,6 +100,9 @@ void native_usage_procs(pid_t init, const struct profile_limits *l, bool memory,
 		u->cpu_ms += cpu ? cpu_ms(w.pids[i]) : 0;
 	}
 	u->processes = w.n;
+	/* Nobody counts refused forks here; seen at the limit is what can be said. */
+	if (l->pids && w.tasks > l->pids)
+		u->pids_denied = 1;
 	if (!memory)
 		return;
 	sum += u->disk_now; /* the private files are memory too */
