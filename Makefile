@@ -35,6 +35,11 @@ rel_DIR  := build/obj
 test_DIR := build/test/obj
 asan_DIR := build/asan/obj
 
+# `make V=1` shows the commands.
+ifneq ($(V),1)
+say = @printf '  %-5s %s\n' $(1) $(2);
+endif
+
 .DELETE_ON_ERROR:
 .PHONY: all
 all: build/caisson
@@ -43,30 +48,30 @@ define variant
 $(1)_OBJS := $$(SRCS:src/%.c=$$($(1)_DIR)/%.o)
 $$($(1)_DIR)/%.o: src/%.c | $$(GEN)
 	@mkdir -p $$(@D)
-	$$(CC) $$(BASEFLAGS) $$($(1)_FLAGS) -c $$< -o $$@
+	$$(call say,CC,$$@)$$(CC) $$(BASEFLAGS) $$($(1)_FLAGS) -c $$< -o $$@
 -include $$($(1)_OBJS:.o=.d)
 endef
 $(foreach v,rel test asan,$(eval $(call variant,$(v))))
 
 build/caisson: $(rel_OBJS)
-	$(CC) $(rel_FLAGS) $(rel_LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LINK,$@)$(CC) $(rel_FLAGS) $(rel_LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
 build/test/caisson: $(test_OBJS)
-	$(CC) $(test_FLAGS) $(test_LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LINK,$@)$(CC) $(test_FLAGS) $(test_LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
 build/asan/caisson: $(asan_OBJS)
-	$(CC) $(asan_FLAGS) $(asan_LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LINK,$@)$(CC) $(asan_FLAGS) $(asan_LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # The system-call filter is compiled when we are, not when a sandbox starts.
 build/gen/seccomp_filter.h: tools/gen_seccomp.c src/sandbox/native/syscalls.h
 	@mkdir -p $(@D) build/tools
-	$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_seccomp tools/gen_seccomp.c
-	build/tools/gen_seccomp > $@
+	$(call say,TOOL,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_seccomp tools/gen_seccomp.c
+	@build/tools/gen_seccomp > $@
 
 # So are the built-in profiles, by the parser that reads everybody else's.
 PROFILE_SRCS := $(filter-out src/profile/builtin.c,$(wildcard src/profile/*.c)) $(wildcard src/base/*.c)
 build/gen/profiles.inc: tools/gen_profiles.c $(PROFILE_SRCS) $(wildcard src/profile/*.h) $(sort $(wildcard profiles/*.yaml))
 	@mkdir -p $(@D) build/tools
-	$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_profiles tools/gen_profiles.c $(PROFILE_SRCS) $(LIBS)
-	build/tools/gen_profiles profiles/default.yaml profiles/offline.yaml profiles/coding.yaml profiles/strict.yaml > $@
+	$(call say,TOOL,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_profiles tools/gen_profiles.c $(PROFILE_SRCS) $(LIBS)
+	@build/tools/gen_profiles profiles/default.yaml profiles/offline.yaml profiles/coding.yaml profiles/strict.yaml > $@
 
 # ---- tests ----
 
@@ -78,14 +83,14 @@ lib_of      = $(filter-out $($(1)_DIR)/cli/main.o,$($(1)_OBJS))
 
 build/test/unit/%: tests/unit/%.c $(HARNESS) $(call lib_of,test)
 	@mkdir -p $(@D)
-	$(CC) $(TESTFLAGS) -DCS_TEST_SWITCHES -o $@ $< tests/harness/t.c $(call lib_of,test) $(LIBS)
+	$(call say,TEST,$@)$(CC) $(TESTFLAGS) -DCS_TEST_SWITCHES -o $@ $< tests/harness/t.c $(call lib_of,test) $(LIBS)
 build/asan/unit/%: tests/unit/%.c $(HARNESS) $(call lib_of,asan)
 	@mkdir -p $(@D)
-	$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(LIBS)
+	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(LIBS)
 # The corpus runs as an ordinary test; `make fuzz` explores.
 build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 	@mkdir -p $(@D)
-	$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/fuzz/replay.c $(call lib_of,asan) $(LIBS)
+	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/fuzz/replay.c $(call lib_of,asan) $(LIBS)
 
 .PHONY: deps test test-bins test-clients asan asan-bins lint bench try install deb fuzz clean help
 # Installs what is missing, and says how where it may not.
@@ -125,9 +130,9 @@ LINT_PKGS := clang-tidy cppcheck shellcheck
 lint: $(GEN)
 	@scripts/install-deps $(PKGS) $(LINT_PKGS)
 	scripts/check-layers
-	for f in $(SRCS); do $(CC) $(filter-out -MMD -MP,$(BASEFLAGS)) -O2 -fanalyzer -Werror -c $$f -o /dev/null || exit 1; done
-	clang-tidy --quiet --warnings-as-errors='*' $(SRCS) -- -std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION='""' -Isrc -Ibuild 2>/dev/null
-	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem \
+	@echo 'gcc -fanalyzer'; for f in $(SRCS); do $(CC) $(filter-out -MMD -MP,$(BASEFLAGS)) -O2 -fanalyzer -Werror -c $$f -o /dev/null || bad=1; done; [ -z "$$bad" ]
+	@echo clang-tidy; clang-tidy --quiet --warnings-as-errors='*' $(SRCS) -- -std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION='""' -Isrc -Ibuild 2>/dev/null | grep -v "^$$" ; test $${PIPESTATUS:-0} -eq 0
+	@echo cppcheck; cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem \
 		-D__x86_64__ -DCAISSON_VERSION='""' -Isrc -Ibuild src
 	shellcheck scripts/* tests/run .ci/run
 

@@ -288,7 +288,7 @@ static int read_text(const char *text, size_t len, const struct load *self, stru
 
 	if (r < 0)
 		return r;
-	if (root->kind == NODE_MAP)
+	if (root->kind == NODE_MAP) /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): p is all zero */
 		r = apply_tree(root, self, &p, err);
 	else
 		r = profile_fail(err, CS_E_INVALID, &at, "a profile is a mapping of keys to values");

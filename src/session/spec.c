@@ -48,14 +48,15 @@ static int check_target(const char *what, const char *path, struct cs_err *err)
 	return 0;
 }
 
-static char *resolve(const char *what, const char *path, struct cs_err *err)
+static int resolve(const char *what, const char *path, char **ret, struct cs_err *err)
 {
 	char shown[256], *real = realpath(path, NULL);
 
 	if (!real)
-		(void)cs_fail(err, errno == ENOENT ? CS_E_NOT_FOUND : CS_E_SYSTEM, errno, "%s '%s'", what,
-			      cs_escape_to(shown, sizeof shown, path));
-	return real;
+		return cs_fail(err, errno == ENOENT ? CS_E_NOT_FOUND : CS_E_SYSTEM, errno, "%s '%s'", what,
+			       cs_escape_to(shown, sizeof shown, path));
+	*ret = real;
+	return 0;
 }
 
 static int check_workspace(const char *real, bool force, struct cs_err *err)
@@ -95,19 +96,15 @@ static int add_binds(const struct session_opts *o, struct session_spec *s, struc
 	for (size_t i = 0; r == 0 && i < p->files_read.n; i++)
 		r = add_bind(s, SANDBOX_RO, p->files_read.v[i], true, err);
 	for (size_t i = 0; r == 0 && i < p->files_write.n; i++) {
-		char *real = resolve("--rw", p->files_write.v[i], err);
+		char *real = NULL;
 
-		if (!real)
-			return -(int)err->code;
-		r = add_bind(s, SANDBOX_RW, keep(s, real), false, err);
+		r = resolve("--rw", p->files_write.v[i], &real, err);
+		if (real)
+			r = add_bind(s, SANDBOX_RW, keep(s, real), false, err);
 	}
-	if (r == 0 && s->workspace) {
-		static const enum sandbox_bind_kind kinds[] = { [PROFILE_WS_LAYER] = SANDBOX_LAYER,
-								[PROFILE_WS_READ] = SANDBOX_RO,
-								[PROFILE_WS_WRITE] = SANDBOX_RW };
-
-		r = add_bind(s, kinds[p->workspace], s->workspace, false, err);
-	}
+	if (r == 0 && s->workspace)
+		r = add_bind(s, p->workspace == PROFILE_WS_LAYER   ? SANDBOX_LAYER
+				: p->workspace == PROFILE_WS_WRITE ? SANDBOX_RW : SANDBOX_RO, s->workspace, false, err);
 	s->spec.binds = s->binds;
 	return r;
 }
@@ -212,11 +209,8 @@ static int make_workspace(const struct session_opts *o, struct session_spec *s, 
 			return bad_path(err, "workspace", o->workspace, "the profile has `workspace: none`");
 		return 0;
 	}
-	s->workspace = resolve("workspace", o->workspace ? o->workspace : ".", err);
-	if (!s->workspace)
-		return -(int)err->code;
-	r = check_workspace(s->workspace, o->force, err);
-	return r;
+	r = resolve("workspace", o->workspace ? o->workspace : ".", &s->workspace, err);
+	return r < 0 ? r : check_workspace(s->workspace, o->force, err);
 }
 
 int session_spec_make(const struct session_opts *o, struct session_spec *ret, struct cs_err *err)

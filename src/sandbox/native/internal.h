@@ -5,7 +5,8 @@
  *   ids.c       which host ids the sandbox runs under
  *   limits.c    control groups, rlimits, usage
  *   init.c      process 1 inside: order of the set-up, then reaping
- *   root.c      the new root: tmpfs, binds, layers, pivot
+ *   root.c      the new root: tmpfs, binds, pivot
+ *   layer.c     a directory whose writes go to a private layer
  *   proc.c      /proc: masks, and files that show the sandbox's own limits
  *   etc.c       the few files of /etc that are ours
  *   payload.c   from process 1's child to the program's first instruction
@@ -32,6 +33,8 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #define NATIVE_STEPS(X)                                                                       \
 	X(PREPARE, "prepare: limits, ids, control groups")                                    \
@@ -112,6 +115,22 @@ static inline bool native_on(const struct native_plan *p, enum protection prot)
 	return !(p->spec->off & PROT_BIT(prot));
 }
 
+/* Where a bind stands inside. */
+static inline const char *native_target(const struct sandbox_bind *b)
+{
+	return b->target ? b->target : b->source;
+}
+
+/* The part of path below dir, or NULL if it does not lie there. */
+static inline const char *native_below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	if (!strcmp(dir, "/"))
+		return path[1] ? path + 1 : NULL;
+	return !strncmp(path, dir, n) && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
+}
+
 uint64_t native_now(void);
 void native_step(struct native_plan *p, enum native_step s);
 void native_active(struct native_plan *p, enum protection prot);
@@ -144,8 +163,13 @@ int native_build_root(struct native_plan *p);
 int native_enter_root(struct native_plan *p);
 /* Bind the private tmpfs' entry onto path in the new root. */
 int native_attach(struct native_plan *p, const char *entry, const char *path, unsigned attr);
+int native_attach_fd(struct native_plan *p, int mount, const char *path, bool dir);
 /* path inside holds text: made if the parent is ours, else covered. */
 int native_provide(struct native_plan *p, const char *name, const char *path, const char *text);
+
+/* layer.c */
+int native_clone_mapped(int src, int userns);
+int native_bind_layer(struct native_plan *p, const struct sandbox_bind *b, size_t i, int src, const struct stat *st, int userns);
 
 /* proc.c, etc.c */
 int native_build_proc(struct native_plan *p);

@@ -135,7 +135,7 @@ static int allow_all(struct native_plan *p, int ruleset)
 	for (size_t i = 0; i < p->spec->n_binds; i++) {
 		const struct sandbox_bind *b = p->binds[i];
 
-		if (allow(p, ruleset, b->target ? b->target : b->source, b->kind == SANDBOX_RO ? read : all) < 0)
+		if (allow(p, ruleset, native_target(b), b->kind == SANDBOX_RO ? read : all) < 0)
 			return -1;
 	}
 	return 0;

@@ -28,15 +28,6 @@ static int fail(struct native_plan *p, int sys, const char *what, const char *pa
 	return cs_fail(&p->report->err, CS_E_SYSTEM, sys, "%s '%s'", what, path);
 }
 
-static const char *below(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (!strcmp(dir, "/"))
-		return path[1] ? path + 1 : NULL;
-	return !strncmp(path, dir, n) && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
-}
-
 /* ---- targets ---- */
 
 /* mkdir -p below the new root; existing parts may be other mounts. */
@@ -87,7 +78,7 @@ static int open_target(struct native_plan *p, const char *path, bool dir)
 	return sys_openat2(p->root_fd, rel, O_PATH | O_CLOEXEC, resolve);
 }
 
-static int attach(struct native_plan *p, int mount, const char *path, bool dir)
+int native_attach_fd(struct native_plan *p, int mount, const char *path, bool dir)
 {
 	CS_FD int to = open_target(p, path, dir);
 
@@ -139,7 +130,7 @@ int native_provide(struct native_plan *p, const char *name, const char *path, co
 static bool hides_a_source(const struct native_plan *p, const char *dir)
 {
 	for (size_t i = 0; i < p->spec->n_binds; i++)
-		if (!strcmp(p->binds[i]->source, dir) || below(p->binds[i]->source, dir))
+		if (!strcmp(p->binds[i]->source, dir) || native_below(p->binds[i]->source, dir))
 			return true;
 	return false;
 }
@@ -214,11 +205,6 @@ static int make_root(struct native_plan *p)
 
 /* ---- binds ---- */
 
-static const char *target_of(const struct sandbox_bind *b)
-{
-	return b->target ? b->target : b->source;
-}
-
 /* "/bin -> usr/bin" stays a symlink: merged systems have five of those. */
 static bool keep_symlink(struct native_plan *p, const struct sandbox_bind *b)
 {
@@ -231,7 +217,7 @@ static bool keep_symlink(struct native_plan *p, const struct sandbox_bind *b)
 	if (n <= 0)
 		return false;
 	to[n] = 0;
-	return symlinkat(to, p->root_fd, target_of(b) + 1) == 0;
+	return symlinkat(to, p->root_fd, native_target(b) + 1) == 0;
 }
 
 static int bind_ro(struct native_plan *p, const struct sandbox_bind *b, int src, bool dir)
@@ -241,28 +227,12 @@ static int bind_ro(struct native_plan *p, const struct sandbox_bind *b, int src,
 
 	if (fd < 0 || mount_setattr(fd, "", EMPTY | AT_RECURSIVE, &a, sizeof a) < 0)
 		return fail(p, errno, "bind read-only", b->source);
-	return attach(p, fd, target_of(b), dir);
-}
-
-/* A clone of src whose owner's files belong to the sandbox's user; -1: not possible there. */
-static int clone_mapped(int src, int userns)
-{
-	struct mount_attr a = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
-	unsigned deep = userns < 0 ? AT_RECURSIVE : 0;
-	CS_FD int fd = open_tree(src, "", EMPTY | deep | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-
-	if (userns >= 0) {
-		a.attr_set |= MOUNT_ATTR_IDMAP;
-		a.userns_fd = (uint64_t)userns;
-	}
-	if (fd < 0 || mount_setattr(fd, "", EMPTY | deep, &a, sizeof a) < 0)
-		return -1;
-	return CS_TAKE_FD(fd);
+	return native_attach_fd(p, fd, native_target(b), dir);
 }
 
 static int bind_rw(struct native_plan *p, const struct sandbox_bind *b, int src, bool dir, int userns)
 {
-	CS_FD int fd = clone_mapped(src, userns);
+	CS_FD int fd = native_clone_mapped(src, userns);
 
 	if (fd < 0 && errno == EINVAL && userns >= 0)
 		return cs_fail(&p->report->err, CS_E_UNSUPPORTED, EINVAL,
@@ -270,125 +240,7 @@ static int bind_rw(struct native_plan *p, const struct sandbox_bind *b, int src,
 			       "use a private layer (without --rw), or run as an ordinary user", b->source);
 	if (fd < 0)
 		return fail(p, errno, "bind", b->source);
-	return attach(p, fd, target_of(b), dir);
-}
-
-/* ---- layers ---- */
-
-/* Hidden names below a layer are whiteouts in a small layer of our own between
- * the base and the upper: to the program they are not there at all. */
-static int hide_in_layer(struct native_plan *p, int base, int mask, const char *rel)
-{
-	char part[4096];
-	size_t len = strlen(rel);
-	struct stat st;
-
-	if (len >= sizeof part)
-		return errno = ENAMETOOLONG, -1;
-	for (size_t i = 1; i < len; i++) {
-		if (rel[i] != '/')
-			continue;
-		memcpy(part, rel, i);
-		part[i] = 0;
-		if (fstatat(base, part, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
-			return 0; /* gone meanwhile: nothing to hide */
-		if (mkdirat(mask, part, 0700) < 0) {
-			if (errno != EEXIST)
-				return -1;
-			continue;
-		}
-		/* The topmost directory lends its mode and times to the merged one. */
-		struct timespec times[2] = { st.st_atim, st.st_mtim };
-
-		if (fchmodat(mask, part, st.st_mode & 0777, 0) < 0 || utimensat(mask, part, times, AT_SYMLINK_NOFOLLOW) < 0)
-			return -1;
-	}
-	(void)p;
-	return mknodat(mask, rel, S_IFCHR, 0) < 0 && errno != EEXIST ? -1 : 0;
-}
-
-static int fill_mask(struct native_plan *p, const struct sandbox_bind *b, int base, int mask, size_t *hidden)
-{
-	for (size_t i = 0; i < p->spec->n_hide; i++) {
-		const char *rel = below(p->spec->hide[i], target_of(b));
-
-		if (!rel)
-			continue;
-		if (hide_in_layer(p, base, mask, rel) < 0)
-			return fail(p, errno, "hide", p->spec->hide[i]);
-		++*hidden;
-	}
-	return 0;
-}
-
-static int overlay_by_path(struct native_plan *p, int fs, int lower, int mask, int upper, int work)
-{
-	char text[128];
-
-	(void)p;
-	if (mask >= 0)
-		snprintf(text, sizeof text, "/proc/self/fd/%d:/proc/self/fd/%d", mask, lower);
-	else
-		snprintf(text, sizeof text, "/proc/self/fd/%d", lower);
-	if (fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", text, 0) < 0)
-		return -1;
-	snprintf(text, sizeof text, "/proc/self/fd/%d", upper);
-	if (fsconfig(fs, FSCONFIG_SET_STRING, "upperdir", text, 0) < 0)
-		return -1;
-	snprintf(text, sizeof text, "/proc/self/fd/%d", work);
-	return fsconfig(fs, FSCONFIG_SET_STRING, "workdir", text, 0);
-}
-
-static int overlay_mount(struct native_plan *p, int lower, int mask, int upper, int work)
-{
-	CS_FD int fs = fsopen("overlay", FSOPEN_CLOEXEC);
-
-	if (fs < 0)
-		return -1;
-	/* In a user namespace overlayfs keeps its notes in user.* attributes; with real
-	 * root it can also rename directories of the base. */
-	if (p->builder_userns ? fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) < 0
-			      : fsconfig(fs, FSCONFIG_SET_STRING, "redirect_dir", "on", 0) < 0)
-		return -1;
-	if (overlay_by_path(p, fs, lower, mask, upper, work) < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return -1;
-	return fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-}
-
-static int make_layer_dir(struct native_plan *p, const char *kind, size_t i, mode_t mode)
-{
-	char name[24];
-
-	snprintf(name, sizeof name, "%s%zu", kind, i);
-	if (mkdirat(p->tmpfs_fd, name, 0700) < 0 || fchmodat(p->tmpfs_fd, name, mode, 0) < 0)
-		return -1;
-	return openat(p->tmpfs_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-static int bind_layer(struct native_plan *p, const struct sandbox_bind *b, size_t i, int src, const struct stat *st, int userns)
-{
-	CS_FD int upper = make_layer_dir(p, "up", i, st->st_mode & 0777), work = make_layer_dir(p, "wk", i, 0700);
-	CS_FD int mask = make_layer_dir(p, "mk", i, st->st_mode & 0777), base = -1, place = -1, fd = -1;
-	size_t hidden = 0;
-
-	if (upper < 0 || work < 0 || mask < 0)
-		return fail(p, errno, "make a layer over", b->source);
-	if (userns >= 0) {
-		/* Attached outside the new root: overlayfs wants its layers in our namespace. */
-		base = clone_mapped(src, userns);
-		place = make_layer_dir(p, "lo", i, 0700);
-		if (base >= 0 && (place < 0 || move_mount(base, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0))
-			return fail(p, errno, "attach the base of", b->source);
-	}
-	if (base < 0) /* no mapping wanted, or none possible there: others' files stay others' */
-		base = fcntl(src, F_DUPFD_CLOEXEC, 3);
-	if (fill_mask(p, b, base, mask, &hidden) < 0)
-		return -1;
-	fd = overlay_mount(p, base, hidden ? mask : -1, upper, work);
-	if (fd < 0)
-		return cs_fail(&p->report->err, CS_E_UNSUPPORTED, errno,
-			       "make a private layer over '%s' (overlayfs); `--workspace-mode read` does without", b->source);
-	return attach(p, fd, target_of(b), true);
+	return native_attach_fd(p, fd, native_target(b), dir);
 }
 
 static int bind_one(struct native_plan *p, size_t i)
@@ -416,7 +268,7 @@ static int bind_one(struct native_plan *p, size_t i)
 	case SANDBOX_RW:
 		return bind_rw(p, b, src, dir, p->idmap[i]);
 	case SANDBOX_LAYER:
-		return bind_layer(p, b, i, src, &st, p->idmap[i]);
+		return native_bind_layer(p, b, i, src, &st, p->idmap[i]);
 	}
 	return cs_fail(&p->report->err, CS_E_INVALID, 0, "bind '%s': unknown kind", b->source);
 }
@@ -428,7 +280,7 @@ static bool is_system(const struct native_plan *p, size_t i)
 	if (p->binds[i]->kind != SANDBOX_RO)
 		return false;
 	for (size_t k = 0; k < i; k++)
-		if (p->binds[k]->kind != SANDBOX_RO && below(target_of(p->binds[i]), target_of(p->binds[k])))
+		if (p->binds[k]->kind != SANDBOX_RO && native_below(native_target(p->binds[i]), native_target(p->binds[k])))
 			return false;
 	return true;
 }
@@ -451,7 +303,7 @@ static int hide_rest(struct native_plan *p)
 		bool layered = false;
 
 		for (size_t b = 0; b < p->spec->n_binds; b++)
-			layered |= p->binds[b]->kind == SANDBOX_LAYER && below(path, target_of(p->binds[b]));
+			layered |= p->binds[b]->kind == SANDBOX_LAYER && native_below(path, native_target(p->binds[b]));
 		if (layered)
 			continue;
 		to = sys_openat2(p->root_fd, path + 1, O_PATH | O_CLOEXEC, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
