@@ -196,7 +196,10 @@ static void add_id_range(struct findings *f)
 	f->n++;
 	*p = (struct sys_probe){ .name = "id range", .ok = on, .extra = geteuid() != 0 };
 	snprintf(p->detail, sizeof p->detail, "%s",
-		 on ? "the sandbox ran under ids of its own" : geteuid() ? "only root can give a sandbox ids of its own" : f->run->why_off[PROT_IDRANGE]);
+		 on		? "the sandbox ran under ids of its own"
+		 : geteuid()	? "only root can give a sandbox ids of its own"
+		 : f->started	? f->run->why_off[PROT_IDRANGE]
+				: "the sandbox did not start");
 	if (!on && geteuid() == 0)
 		snprintf(p->fix, sizeof p->fix, "make /run writable; in a container, map at least 65536 ids into it");
 }
@@ -264,9 +267,10 @@ static void judge_inactive(const struct findings *f, enum protection p, struct r
 	} else if (p == PROT_IDRANGE && geteuid()) {
 		say_row(r, "off", "you are not root: the program runs under your own id, in its own user namespace", "sudo caisson run ...");
 	} else {
-		snprintf(why, sizeof why, "%.120s%s%.120s",
-			 f->started || f->run->why_off[p][0] ? f->run->why_off[p] : "no sandbox could be started", q && !q->ok ? ": " : "",
-			 q && !q->ok ? q->detail : "");
+		const char *off = f->run->why_off[p][0] ? f->run->why_off[p] : f->started ? "not active" : "no sandbox could be started";
+		bool more = q && !q->ok && strcmp(q->detail, off);
+
+		snprintf(why, sizeof why, "%.120s%s%.120s", off, more ? ": " : "", more ? q->detail : "");
 		say_row(r, "off", why, fix);
 	}
 }
@@ -292,7 +296,10 @@ static void name_mode(struct findings *f)
 		snprintf(f->mode, sizeof f->mode, "none: no sandbox can be started here");
 		return;
 	}
-	snprintf(f->mode, sizeof f->mode, "%s %s%s%s%s", on & PROT_BIT(PROT_IDRANGE) ? "root, own ids per sandbox," : geteuid() ? "rootless" : "root without own ids",
+	snprintf(f->mode, sizeof f->mode, "%s %s%s%s%s",
+		 on & PROT_BIT(PROT_IDRANGE) ? "root, own ids per sandbox,"
+		 : geteuid()		     ? "rootless"
+					     : "root of a container, without own ids,",
 		 memory ? "with control groups (" : "without control groups", memory ? sys_cgroup_mode_name(sys_cgroup_mode()) : "",
 		 memory ? ")" : ": memory is bounded by sampling (overshoot up to ~100 MiB)",
 		 on & PROT_BIT(PROT_PROCFS) ? "" : ", without a /proc");
@@ -413,8 +420,12 @@ int cmd_doctor(int argc, char **argv)
 	name_mode(&f);
 	if (!json)
 		print_table(&f);
-	else if (print_json(&f) < 0)
+	else
+		first = print_json(&f);
+	if (first < 0 || fflush(stdout) != 0 || ferror(stdout)) {
+		say_error("the answer could not be written");
 		return 125;
+	}
 	profile_done(&f.profile);
 	return is_complete(&f) ? 0 : 1;
 }

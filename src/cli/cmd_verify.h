@@ -9,6 +9,7 @@
  *   cmd_verify_record.c  the record for the operator
  *   cmd_verify_probe.c   the attacks themselves: our own static binary, entered again
  *                        as `caisson verify --probe WORD ARG...`
+ *   cmd_verify_bomb.c    those of them that use something up
  *
  * A guarantee holds when the attack fails inside, nothing of it can be seen
  * outside, and the same attack works without a sandbox: what cannot be shown
@@ -30,6 +31,7 @@ struct verify {
 	char dir[128];         /* everything that is made lies below here */
 	char ws[160], host[160], rw[160], other[160];
 	char home[4096];       /* a directory in the caller's home, "" if none can be made */
+	int locks[2];          /* on dir and home, while we live */
 	bool quick, json;
 	protection_set off;    /* test builds only */
 };
@@ -102,7 +104,7 @@ void place_end_orphans(void); /* whatever came to us because its parent ended */
 struct record;
 struct record *record_open(char *ret_path, size_t size, struct cs_err *err);
 void record_check(struct record *r, const struct check *c, const struct verdict *v);
-void record_run(struct record *r, const char *what, const struct session_opts *o, const struct session_result *res);
+void record_run(struct record *r, const char *what, const char *word, const struct session_result *res);
 void record_close(struct record *r);
 void check_record(struct verify *v, struct record *r, const char *path, struct verdict *ret);
 

@@ -3,11 +3,13 @@
  *
  * One directory in /tmp, open to everybody, so that no file mode is what
  * stops an attack, and one in the caller's home.  Files hold a random token
- * and nothing else.
+ * and nothing else.  Both are locked while we live; what a killed verify left
+ * is not, and the next one removes it.
  */
 #include "cli/cmd_verify.h"
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "sys/sys.h"
 
 #include <dirent.h>
@@ -18,10 +20,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#define TMP_PREFIX  "caisson-verify-"
+#define HOME_PREFIX ".caisson-verify-"
 
 int place_put(const char *path, const char *text)
 {
@@ -77,29 +84,79 @@ static int fill(struct verify *v)
 	return put_at(v->host, "sentinel", v->token) < 0 || put_at(v->host, "scratch", v->token) < 0 || put_at(v->rw, "lock", "") < 0 ? -1 : 0;
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	(void)remove(path);
+	return 0;
+}
+
+static void remove_tree(char *path)
+{
+	if (path[0])
+		(void)nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS); /* best effort: nothing in it is of worth */
+	path[0] = 0;
+}
+
+static int lock_dir(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Directories of ours that nobody has locked, but for those just being made. */
+static void clear_left(const char *parent, const char *prefix)
+{
+	CS_DIR DIR *d = opendir(parent);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		CS_FREE char *path = NULL;
+		CS_FD int fd = -1;
+		struct stat st;
+
+		if (strncmp(e->d_name, prefix, strlen(prefix)))
+			continue;
+		path = cs_printf("%s/%s", parent, e->d_name);
+		fd = lock_dir(path);
+		if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && st.st_ctime + 10 < time(NULL))
+			remove_tree(path);
+	}
+}
+
 /* A key where keys lie: in the home directory, in a directory of its own. */
 static void fill_home(struct verify *v)
 {
 	const char *home = getenv("HOME");
 	char key[4200];
 
-	if (!home || *home != '/' || snprintf(v->home, sizeof v->home, "%s/.caisson-verify-XXXXXX", home) >= (int)sizeof v->home || !mkdtemp(v->home)) {
+	if (!home || *home != '/' || snprintf(v->home, sizeof v->home, "%s/" HOME_PREFIX "XXXXXX", home) >= (int)sizeof v->home || !mkdtemp(v->home)) {
 		v->home[0] = 0;
 		return;
 	}
+	v->locks[1] = lock_dir(v->home);
+	clear_left(home, HOME_PREFIX);
 	snprintf(key, sizeof key, "%s/.ssh", v->home);
 	if (chmod(v->home, 0755) < 0 || make_dir(key) < 0 || put_at(key, "id_ed25519", v->token) < 0)
-		place_remove(v);
+		remove_tree(v->home);
 }
 
 int place_make(struct verify *v, struct cs_err *err)
 {
-	static char template[] = "/tmp/caisson-verify-XXXXXX";
+	static char template[] = "/tmp/" TMP_PREFIX "XXXXXX";
 
+	v->locks[0] = v->locks[1] = -1;
 	make_token(v);
 	if (!mkdtemp(template))
 		return cs_fail(err, CS_E_SYSTEM, errno, "make a directory in /tmp");
 	snprintf(v->dir, sizeof v->dir, "%s", template);
+	v->locks[0] = lock_dir(v->dir);
+	clear_left("/tmp", TMP_PREFIX);
 	snprintf(v->ws, sizeof v->ws, "%s/workspace", v->dir);
 	snprintf(v->host, sizeof v->host, "%s/host", v->dir);
 	snprintf(v->rw, sizeof v->rw, "%s/rw", v->dir);
@@ -110,20 +167,14 @@ int place_make(struct verify *v, struct cs_err *err)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st, (void)type, (void)ftw;
-	(void)remove(path); /* what stays is found by the rmdir of its parent */
-	return 0;
-}
-
 void place_remove(struct verify *v)
 {
-	if (v->dir[0])
-		(void)nftw(v->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	if (v->home[0])
-		(void)nftw(v->home, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	v->dir[0] = v->home[0] = 0;
+	remove_tree(v->dir);
+	remove_tree(v->home);
+	for (int i = 0; i < 2; i++)
+		if (v->locks[i] >= 0)
+			close(v->locks[i]);
+	v->locks[0] = v->locks[1] = -1;
 }
 
 /* Only children of ours, by number; verify is the reaper of all below it. */

@@ -64,16 +64,16 @@ static void take_stdio(int in, int out)
 		_exit(125);
 }
 
+/* Copies: process 1 of a sandbox wipes the strings it was started with. */
 static void build_argv(const struct verify *v, const struct job *j, char *argv[JOB_WORDS + 4])
 {
-	static char verify[] = "verify", flag[] = "--probe";
 	size_t n = 0;
 
-	argv[n++] = v->self;
-	argv[n++] = verify;
-	argv[n++] = flag;
+	argv[n++] = cs_strdup(v->self);
+	argv[n++] = cs_strdup("verify");
+	argv[n++] = cs_strdup("--probe");
 	for (size_t i = 0; i < JOB_WORDS && j->words[i]; i++)
-		argv[n++] = (char *)(uintptr_t)j->words[i]; /* exec and session_run only read them */
+		argv[n++] = cs_strdup(j->words[i]);
 	argv[n] = NULL;
 }
 

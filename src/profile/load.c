@@ -284,11 +284,12 @@ static int read_text(const char *text, size_t len, const struct load *self, stru
 	struct place at = { self->origin, 1, 1 };
 	struct profile p = { 0 };
 	struct node *root = NULL;
+	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): every caller sets origin */
 	int r = tree_read(text, len, self->origin, &root, err);
 
 	if (r < 0)
 		return r;
-	if (root->kind == NODE_MAP) /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): p is all zero */
+	if (root->kind == NODE_MAP)
 		r = apply_tree(root, self, &p, err);
 	else
 		r = profile_fail(err, CS_E_INVALID, &at, "a profile is a mapping of keys to values");

@@ -179,12 +179,12 @@ static void explain_userns(struct sys_probe *p, const char *step)
 	} else if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", 0)) {
 		because = "kernel.unprivileged_userns_clone is 0";
 		how = "sudo sysctl -w kernel.unprivileged_userns_clone=1";
+	} else if (is_filtered() && !strcmp(step, "clone")) {
+		because = "a system-call filter is on this process: a container's";
+		how = "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined ...";
 	} else if (setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1)) {
 		because = "AppArmor takes the capabilities away (kernel.apparmor_restrict_unprivileged_userns is 1)";
 		how = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for caisson with `userns,`";
-	} else if (is_filtered()) {
-		because = "a system-call filter is on this process: a container's";
-		how = "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined ...";
 	} else if (p->err == EINVAL || p->err == ENOSYS) {
 		because = "this kernel was built without user namespaces";
 		how = "a kernel with CONFIG_USER_NS=y";
@@ -325,10 +325,9 @@ static int try_procfs(const void *arg)
 
 static int try_overlay(const void *arg)
 {
-	const char *option = geteuid() ? "userxattr" : "redirect_dir=on";
+	const char *option = arg;
 	char text[128];
 
-	(void)arg;
 	if (builder(CLONE_NEWNS) < 0 || mount("tmpfs", "/tmp", "tmpfs", 0, "size=1m") < 0 || chdir("/tmp") < 0)
 		return -1;
 	if (mkdir("low", 0755) < 0 || mkdir("up", 0755) < 0 || mkdir("work", 0755) < 0 || mkdir("all", 0755) < 0)
@@ -388,29 +387,42 @@ static int try_idmap(const void *arg)
 	return fd < 0 ? -1 : mount_setattr(fd, "", AT_EMPTY_PATH, &a, sizeof a);
 }
 
+/* Refused because nothing of the kind can be done without namespaces. */
+static bool for_want_of_userns(const struct list *l, const struct sys_probe *p)
+{
+	const struct sys_probe *ns = sys_probe_find(l->p, l->n, "mount namespace");
+
+	return !p->ok && ns && !ns->ok;
+}
+
+static const char allow_userns[] = "allow user namespaces (see above)";
+
 static void filesystems(struct list *l)
 {
 	struct sys_probe *p;
 	int err = try_in_child(try_procfs, "");
 
-	fix(add(l, "tmpfs", try_in_child(try_tmpfs, NULL)), "allow user namespaces (see above)");
+	fix(add(l, "tmpfs", try_in_child(try_tmpfs, NULL)), allow_userns);
 	p = add(l, "procfs", err);
 	if (err && try_in_child(try_procfs, "pid") == 0) {
 		p->ok = true;
 		detail(p, "only processes can be shown (subset=pid): the outer /proc is partly covered");
-	} else if (err) {
+	} else if (err && !for_want_of_userns(l, p)) {
 		detail(p, "%s: an outer container has covered parts of its /proc", strerrordesc_np(err));
 	}
-	fix(p, "docker run --security-opt systempaths=unconfined ...  (podman: --security-opt unmask=ALL)");
-	p = add(l, "overlayfs", try_in_child(try_overlay, NULL));
+	fix(p, for_want_of_userns(l, p) ? allow_userns : "docker run --security-opt systempaths=unconfined ...  (podman: --security-opt unmask=ALL)");
+	err = try_in_child(try_overlay, "redirect_dir=on");
+	if (err) /* for those who are not the host's root */
+		err = try_in_child(try_overlay, "userxattr");
+	p = add(l, "overlayfs", err);
 	if (p->ok)
 		detail(p, "works with a layer in memory");
-	fix(p, p->err == ENODEV ? "sudo modprobe overlay" : "a kernel from 5.11 on; until then `--workspace-mode read`");
+	fix(p, for_want_of_userns(l, p) ? allow_userns : p->err == ENODEV ? "sudo modprobe overlay" : "a kernel from 5.11 on; until then `--workspace-mode read`");
 	p = add(l, "idmapped mounts", try_in_child(try_idmap, NULL));
 	p->extra = true;
-	if (p->err == EPERM && geteuid())
+	if (!p->ok && geteuid())
 		detail(p, "only root needs and may do this");
-	else if (p->err)
+	else
 		fix(p, "a workspace on ext4, xfs, btrfs or, from Linux 6.3 on, tmpfs");
 }
 
@@ -428,7 +440,7 @@ static void calls(struct list *l)
 		struct sys_probe *p = add(l, of[i].name, try_in_child(of[i].fn, NULL));
 		char how[96];
 
-		if (p->err == EPERM)
+		if (p->err == EPERM || is_filtered())
 			snprintf(how, sizeof how, "allow user namespaces (see above), or a container filter that knows the call");
 		else
 			snprintf(how, sizeof how, "a kernel from %s on", of[i].since);

@@ -139,9 +139,13 @@ int native_ids_pick(struct native_ids *ids, struct cs_err *err)
 	if (ids->ranged)
 		return 0;
 	if (mapped_from_zero("/proc/self/uid_map") > 65536 || is_global_root())
-		return cs_fail(err, CS_E_DENIED, ids->why,
-			       "running as root, but no unprivileged id can be had (/run/caisson/ids.lock); "
-			       "run as an ordinary user, or make /run writable");
+		return ids->why == ERANGE
+			       ? cs_fail(err, CS_E_DENIED, 0,
+					 "this user namespace maps the host's root and no other id to run a sandbox under; "
+					 "run as an ordinary user, or as root outside of it")
+			       : cs_fail(err, CS_E_DENIED, ids->why,
+					 "running as root, but no unprivileged id can be had (/run/caisson/ids.lock); "
+					 "run as an ordinary user, or make /run writable");
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <linux/securebits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -22,8 +23,6 @@
 #include <sys/socket.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
-
-extern char **environ;
 
 static int fail(struct native_plan *p, const char *what)
 {
@@ -204,11 +203,23 @@ static int build(struct native_plan *p)
 	return 0;
 }
 
-/* Nothing of the caller's environment or command line is left in /proc/1. */
-static void wipe_strings(char *const *v)
+/* Nothing of the caller's command line or environment is left in /proc/1: the kernel says where
+ * they lie (fields 48 to 51 of stat). */
+static int wipe_strings(const struct native_plan *p)
 {
-	for (; *v; v++)
-		explicit_bzero(*v, strlen(*v));
+	char text[1024], *at;
+	unsigned long long v[4];
+
+	if (sys_get(p->proc_fd, "self/stat", text, sizeof text) < 0 || !(at = strrchr(text, ')')))
+		return -1;
+	for (int field = 2; field < 48 && at; field++)
+		at = strchr(at + 1, ' ');
+	if (!at || sscanf(at, "%llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3]) != 4)
+		return -1;
+	for (int i = 0; i < 4; i += 2)
+		if (v[i] && v[i + 1] > v[i])
+			explicit_bzero((void *)(uintptr_t)v[i], (size_t)(v[i + 1] - v[i]));
+	return 0;
 }
 
 static int confine(struct native_plan *p)
@@ -300,13 +311,15 @@ _Noreturn void native_init(struct native_plan *p)
 	(void)native_send_fd(p->sock, 'T', p->tmpfs_fd); /* for accounting only */
 	if (atomic_load(&p->report->state) == NATIVE_FAILED)
 		_exit(125);
+	if (wipe_strings(p) < 0) {
+		(void)fail(p, "wipe process 1's command line and environment");
+		goto failed;
+	}
 	if (native_on(p, PROT_INIT)) {
 		if (confine(p) < 0)
 			goto failed;
 		native_active(p, PROT_INIT);
 	}
-	wipe_strings(environ);
-	wipe_strings(p->spec->argv);
 	atomic_store(&p->report->state, NATIVE_RUNNING);
 	supervise(p, program, &all);
 failed:

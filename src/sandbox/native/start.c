@@ -117,7 +117,7 @@ static uint64_t clone_flags(const struct native_plan *p)
 
 static int clone_failed(struct cs_err *err, int sys)
 {
-	if (sys == EPERM || sys == ENOSPC || sys == EUSERS)
+	if (sys == EPERM || sys == ENOSPC || sys == EUSERS || sys == ENOSYS)
 		return cs_fail(err, CS_E_UNSUPPORTED, sys,
 			       "new namespaces are refused here (user namespaces switched off, or a container's filter; "
 			       "`caisson doctor` says which and how to allow them)");
