@@ -7,7 +7,18 @@ VERSION   := 0.1.0
 PREFIX    ?= /usr/local
 DESTDIR   ?=
 CC        := gcc
-PKGS      := gcc make libc6-dev libyaml-dev pkg-config python3
+PKGS      := gcc make libc6-dev linux-libc-dev libyaml-dev musl-tools python3
+
+# musl, statically: see src/base/compat.h.  The kernel's headers come after musl's own.
+MULTIARCH := $(shell $(CC) -print-multiarch)
+MUSL      := musl-gcc -idirafter /usr/include -idirafter /usr/include/$(MULTIARCH)
+YAML_A    := /usr/lib/$(MULTIARCH)/libyaml.a
+# musl-gcc knows no static-pie; its parts do.
+MUSL_DIR  := /usr/lib/$(MULTIARCH:-gnu=-musl)
+GCC_FILE   = $(shell $(CC) -print-file-name=$(1))
+PIE_START := $(MUSL_DIR)/rcrt1.o $(MUSL_DIR)/crti.o $(call GCC_FILE,crtbeginS.o)
+PIE_END   := $(MUSL_DIR)/libc.a $(call GCC_FILE,libgcc.a) $(call GCC_FILE,libgcc_eh.a) $(MUSL_DIR)/libc.a \
+	$(call GCC_FILE,crtendS.o) $(MUSL_DIR)/crtn.o
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef \
 	-Wpointer-arith -Wwrite-strings -Wimplicit-fallthrough -Wduplicated-cond -Wlogical-op -Wjump-misses-init
@@ -23,12 +34,18 @@ GEN       := build/gen/seccomp_filter.h build/gen/profiles.inc
 
 # Static: `caisson run` must not pay for a dynamic linker, and the launcher goes
 # on running inside a root where no library of the host is to be found.
+rel_CC     := $(MUSL)
 rel_FLAGS  := $(CFLAGS) $(HARDEN) -fPIE
-rel_LINK   := -static-pie -Wl,-z,relro,-z,now,-z,noexecstack
+rel_LINK   := -nostartfiles -nodefaultlibs -static-pie -Wl,-z,relro,-z,now,-z,noexecstack $(PIE_START)
+test_CC    := $(MUSL)
 test_FLAGS := $(rel_FLAGS) -DCS_TEST_SWITCHES
 test_LINK  := $(rel_LINK)
+rel_LIBS   := $(YAML_A) $(PIE_END)
+test_LIBS  := $(rel_LIBS)
+asan_CC    := $(CC)
 asan_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -DCS_TEST_SWITCHES -DCS_ASAN
 asan_LINK  := -fsanitize=address,undefined
+asan_LIBS  := -lyaml -lm
 LIBS       := -lyaml -lm
 
 rel_DIR  := build/obj
@@ -46,19 +63,19 @@ all: build/caisson
 
 define variant
 $(1)_OBJS := $$(SRCS:src/%.c=$$($(1)_DIR)/%.o)
-$$($(1)_DIR)/%.o: src/%.c | $$(GEN)
+$$($(1)_DIR)/%.o: src/%.c Makefile | $$(GEN)
 	@mkdir -p $$(@D)
-	$$(call say,CC,$$@)$$(CC) $$(BASEFLAGS) $$($(1)_FLAGS) -c $$< -o $$@
+	$$(call say,CC,$$@)$$($(1)_CC) $$(BASEFLAGS) $$($(1)_FLAGS) -c $$< -o $$@
 -include $$($(1)_OBJS:.o=.d)
 endef
 $(foreach v,rel test asan,$(eval $(call variant,$(v))))
 
 build/caisson: $(rel_OBJS)
-	$(call say,LINK,$@)$(CC) $(rel_FLAGS) $(rel_LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LINK,$@)$(CC) $(rel_FLAGS) $(rel_LINK) $(LDFLAGS) -o $@ $^ $(rel_LIBS)
 build/test/caisson: $(test_OBJS)
-	$(call say,LINK,$@)$(CC) $(test_FLAGS) $(test_LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LINK,$@)$(CC) $(test_FLAGS) $(test_LINK) $(LDFLAGS) -o $@ $^ $(test_LIBS)
 build/asan/caisson: $(asan_OBJS)
-	$(call say,LINK,$@)$(CC) $(asan_FLAGS) $(asan_LINK) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LINK,$@)$(asan_CC) $(asan_FLAGS) $(asan_LINK) $(LDFLAGS) -o $@ $^ $(asan_LIBS)
 
 # The system-call filter is compiled when we are, not when a sandbox starts.
 build/gen/seccomp_filter.h: tools/gen_seccomp.c src/sandbox/native/syscalls.h
@@ -83,7 +100,7 @@ lib_of      = $(filter-out $($(1)_DIR)/cli/main.o,$($(1)_OBJS))
 
 build/test/unit/%: tests/unit/%.c $(HARNESS) $(call lib_of,test)
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(TESTFLAGS) -DCS_TEST_SWITCHES -o $@ $< tests/harness/t.c $(call lib_of,test) $(LIBS)
+	$(call say,TEST,$@)$(MUSL) $(TESTFLAGS) -DCS_TEST_SWITCHES -static -no-pie -o $@ $< tests/harness/t.c $(call lib_of,test) $(YAML_A)
 build/asan/unit/%: tests/unit/%.c $(HARNESS) $(call lib_of,asan)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(LIBS)

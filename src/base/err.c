@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
 
+#include "base/compat.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

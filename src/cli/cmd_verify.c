@@ -2,6 +2,7 @@
 /* cmd_verify.c - caisson verify: the operator's checklist, run live. */
 #include "cli/cmd_verify.h"
 
+#include "base/compat.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"

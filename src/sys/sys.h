@@ -10,6 +10,7 @@
  *                    exec: no allocation, no locks, no stdio.
  */
 #pragma once
+#include "base/compat.h"
 #include "base/err.h"
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_relay.c - session/relay with a forked child in place of the sandbox. */
+#include "base/compat.h"
 #include "harness/t.h"
 #include "session/relay.h"
 
@@ -32,14 +33,20 @@ struct rig {
 	int wakes; /* polls that came back with something */
 };
 
-/* Failures must reach the TAP stream although 1 is about to be something else. */
+/* Failures must reach the TAP stream although 1 is about to be something else: what the
+ * harness prints goes there. */
+static FILE *report;
+#define printf(...) fprintf(report ? report : stdout, __VA_ARGS__)
+#undef putchar
+#define putchar(c)  fputc((c), report ? report : stdout)
+
 static void keep_stdout(void)
 {
 	FILE *f = fdopen(fcntl(1, F_DUPFD_CLOEXEC, 100), "w");
 
 	T_TRUE(f);
 	setvbuf(f, NULL, _IOLBF, 0);
-	stdout = f;
+	report = f;
 	signal(SIGPIPE, SIG_IGN);
 }
 

@@ -91,12 +91,12 @@ static int rlimit(int what, uint64_t value)
 {
 	struct rlimit now, want;
 
-	if (getrlimit((__rlimit_resource_t)what, &now) < 0)
+	if (getrlimit(what, &now) < 0)
 		return -1;
 	if (now.rlim_max != RLIM_INFINITY && value > now.rlim_max)
 		value = now.rlim_max;
 	want.rlim_cur = want.rlim_max = value;
-	return setrlimit((__rlimit_resource_t)what, &want);
+	return setrlimit(what, &want);
 }
 
 /* Without a cpu control group: whole CPUs by affinity.  1.5 becomes 2, and that is said. */
