@@ -204,6 +204,7 @@ int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, 
 		int saved = errno;
 
 		native_idmap_reap(*ret_stub);
+		*ret_stub = 0;
 		return cs_fail(err, CS_E_SYSTEM, saved, "map the workspace's owner to the sandbox's user");
 	}
 	return fd;

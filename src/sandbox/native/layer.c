@@ -38,7 +38,7 @@ int native_clone_mapped(int src, int userns)
 
 /* Hidden names below a layer are whiteouts in a small layer of our own between
  * the base and the upper: to the program they are not there at all. */
-static int hide_in_layer(struct native_plan *p, int base, int mask, const char *rel)
+static int hide_in_layer(int base, int mask, const char *rel)
 {
 	char part[4096];
 	size_t len = strlen(rel);
@@ -64,20 +64,24 @@ static int hide_in_layer(struct native_plan *p, int base, int mask, const char *
 		if (fchmodat(mask, part, st.st_mode & 0777, 0) < 0 || utimensat(mask, part, times, AT_SYMLINK_NOFOLLOW) < 0)
 			return -1;
 	}
-	(void)p;
 	return mknodat(mask, rel, S_IFCHR, 0) < 0 && errno != EEXIST ? -1 : 0;
 }
 
-static int fill_mask(struct native_plan *p, const struct sandbox_bind *b, int base, int mask, size_t *hidden)
+static bool hides_something(const struct native_plan *p, const struct sandbox_bind *b)
+{
+	for (size_t i = 0; i < p->spec->n_hide; i++)
+		if (native_below(p->spec->hide[i], native_target(b)))
+			return true;
+	return false;
+}
+
+static int fill_mask(struct native_plan *p, const struct sandbox_bind *b, int base, int mask)
 {
 	for (size_t i = 0; i < p->spec->n_hide; i++) {
 		const char *rel = native_below(p->spec->hide[i], native_target(b));
 
-		if (!rel)
-			continue;
-		if (hide_in_layer(p, base, mask, rel) < 0)
+		if (rel && hide_in_layer(base, mask, rel) < 0)
 			return fail(p, errno, "hide", p->spec->hide[i]);
-		++*hidden;
 	}
 	return 0;
 }
@@ -129,10 +133,12 @@ static int make_layer_dir(struct native_plan *p, const char *kind, size_t i, mod
 int native_bind_layer(struct native_plan *p, const struct sandbox_bind *b, size_t i, int src, const struct stat *st, int userns)
 {
 	CS_FD int upper = make_layer_dir(p, "up", i, st->st_mode & 0777), work = make_layer_dir(p, "wk", i, 0700);
-	CS_FD int mask = make_layer_dir(p, "mk", i, st->st_mode & 0777), base = -1, place = -1, fd = -1;
-	size_t hidden = 0;
+	CS_FD int mask = -1, base = -1, place = -1, fd = -1;
+	bool hides = hides_something(p, b);
 
-	if (upper < 0 || work < 0 || mask < 0)
+	if (hides)
+		mask = make_layer_dir(p, "mk", i, st->st_mode & 0777);
+	if (upper < 0 || work < 0 || (hides && mask < 0))
 		return fail(p, errno, "make a layer over", b->source);
 	if (userns >= 0) {
 		/* Attached outside the new root: overlayfs wants its layers in our namespace. */
@@ -143,9 +149,9 @@ int native_bind_layer(struct native_plan *p, const struct sandbox_bind *b, size_
 	}
 	if (base < 0) /* no mapping wanted, or none possible there: others' files stay others' */
 		base = fcntl(src, F_DUPFD_CLOEXEC, 3);
-	if (fill_mask(p, b, base, mask, &hidden) < 0)
+	if (hides && fill_mask(p, b, base, mask) < 0)
 		return -1;
-	fd = overlay_mount(p, base, hidden ? mask : -1, upper, work);
+	fd = overlay_mount(p, base, mask, upper, work);
 	if (fd < 0)
 		return cs_fail(&p->report->err, CS_E_UNSUPPORTED, errno,
 			       "make a private layer over '%s' (overlayfs); `--workspace-mode read` does without", b->source);

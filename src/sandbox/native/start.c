@@ -79,22 +79,20 @@ static void plan_binds(struct native_plan *p, const struct sandbox_bind **binds,
 }
 
 /* In the order the child asks for them: as bound, those in nothing read-only last. */
-static int send_idmaps(struct native_plan *p, int sock, struct cs_err *err)
+static int send_idmaps(struct native_plan *p, int sock, pid_t *stubs, struct cs_err *err)
 {
 	for (size_t i = 0; i < p->spec->n_binds; i++) {
 		CS_FD int fd = -1;
 		struct stat st;
-		pid_t stub;
 
 		if (!p->maps[i])
 			continue;
 		if (stat(p->binds[i]->source, &st) < 0)
 			return cs_fail(err, CS_E_SYSTEM, errno, "open '%s'", p->binds[i]->source);
-		fd = native_idmap_userns(&p->ids, st.st_uid, st.st_gid, &stub, err);
+		fd = native_idmap_userns(&p->ids, st.st_uid, st.st_gid, &stubs[i], err);
 		if (fd < 0)
 			return fd;
 		(void)native_send_fd(sock, 'I', fd); /* fails only when the child has, and it says why */
-		native_idmap_reap(stub);
 	}
 	return 0;
 }
@@ -176,12 +174,16 @@ static int make_cgroups(struct native_plan *p, struct sandbox *s, struct cs_err 
 /* What the caller does while the child builds: on a second CPU it is free. */
 static int build_alongside(struct native_plan *p, struct sandbox *s, struct cs_err *err)
 {
-	int r = send_idmaps(p, s->sock, err);
+	CS_FREE pid_t *stubs = cs_calloc(p->spec->n_binds, sizeof *stubs);
+	int r = send_idmaps(p, s->sock, stubs, err);
 
 	if (r == 0 && !is_v2(s))
 		r = make_cgroups(p, s, err);
 	if (r == 0)
 		(void)native_send_fd(s->sock, 'C', -1); /* fails only when the child has, and it says why */
+	for (size_t i = 0; i < p->spec->n_binds; i++)
+		if (stubs[i] > 0)
+			native_idmap_reap(stubs[i]); /* last: it waits for them to be scheduled */
 	return r;
 }
 
@@ -338,24 +340,6 @@ static uint64_t keyed(int dir, const char *file, const char *word)
 	return v;
 }
 
-static void usage_cgroup(struct sandbox *s, struct sandbox_usage *u)
-{
-	bool v2 = s->cgroup->mode == SYS_CGROUP_V2;
-	int mem = unified(s, SYS_CG_MEMORY), pids = unified(s, SYS_CG_PIDS), uni = s->cgroup->dir[SYS_CG_UNIFIED];
-
-	if (mem >= 0) {
-		(void)sys_get_u64(mem, v2 ? "memory.current" : "memory.usage_in_bytes", &u->memory_now);
-		(void)sys_get_u64(mem, v2 ? "memory.peak" : "memory.max_usage_in_bytes", &u->memory_peak);
-		u->oom = keyed(mem, v2 ? "memory.events" : "memory.oom_control", "oom_kill") > 0;
-	}
-	if (pids >= 0) {
-		(void)sys_get_u64(pids, "pids.current", &u->processes);
-		u->pids_denied = keyed(pids, "pids.events", "max");
-	}
-	if (uni >= 0)
-		u->cpu_ms = keyed(uni, "cpu.stat", "usage_usec") / 1000;
-}
-
 static void usage_disk(struct sandbox *s, struct sandbox_usage *u)
 {
 	struct statfs fs;
@@ -367,6 +351,46 @@ static void usage_disk(struct sandbox *s, struct sandbox_usage *u)
 	u->disk_now = (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 	u->inodes_limit = fs.f_files;
 	u->inodes_now = fs.f_files - fs.f_ffree;
+}
+
+static bool oom_killed(const struct sandbox *s)
+{
+	return keyed(unified(s, SYS_CG_MEMORY), is_v2(s) ? "memory.events" : "memory.oom_control", "oom_kill") > 0;
+}
+
+static void usage_cgroup(struct sandbox *s, struct sandbox_usage *u)
+{
+	int mem = unified(s, SYS_CG_MEMORY), pids = unified(s, SYS_CG_PIDS), uni = s->cgroup->dir[SYS_CG_UNIFIED];
+
+	if (mem >= 0) {
+		(void)sys_get_u64(mem, is_v2(s) ? "memory.current" : "memory.usage_in_bytes", &u->memory_now);
+		u->oom = oom_killed(s);
+	}
+	if (pids >= 0)
+		(void)sys_get_u64(pids, "pids.current", &u->processes);
+	if (uni >= 0)
+		u->cpu_ms = keyed(uni, "cpu.stat", "usage_usec") / 1000;
+}
+
+/* What is told at the end, and no more: each file read is time the caller waits. */
+static void usage_final(struct sandbox *s, const struct rusage *ru)
+{
+	struct sandbox_usage *u = &s->last;
+	int mem = unified(s, SYS_CG_MEMORY), pids = unified(s, SYS_CG_PIDS);
+	bool well = atomic_load(&s->report->state) == NATIVE_ENDED && s->report->status == 0;
+
+	if (mem >= 0)
+		(void)sys_get_u64(mem, is_v2(s) ? "memory.peak" : "memory.max_usage_in_bytes", &u->memory_peak);
+	if (mem >= 0 && !well)
+		u->oom = oom_killed(s);
+	if (pids >= 0)
+		u->pids_denied = keyed(pids, "pids.events", "max");
+	usage_disk(s, u);
+	/* Process 1 reaped everybody, at the latest when the namespace was torn down. */
+	u->cpu_ms = (uint64_t)(ru->ru_utime.tv_sec + ru->ru_stime.tv_sec) * 1000 +
+		    (uint64_t)(ru->ru_utime.tv_usec + ru->ru_stime.tv_usec) / 1000;
+	if (!u->memory_peak)
+		u->memory_peak = (uint64_t)ru->ru_maxrss << 10;
 }
 
 void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret)
@@ -442,13 +466,7 @@ void sandbox_wait(struct sandbox *s, struct sandbox_exit *ret)
 		while (wait4(s->pid, &s->status, 0, &ru) < 0 && errno == EINTR)
 			;
 		s->report->step_ns[STEP_GONE] = native_now() - s->start_ns;
-		usage_cgroup(s, &s->last);
-		usage_disk(s, &s->last);
-		/* Process 1 reaped everybody, at the latest when the namespace was torn down. */
-		s->last.cpu_ms = (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000 +
-				 (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1000;
-		if (!s->last.memory_peak)
-			s->last.memory_peak = (uint64_t)ru.ru_maxrss << 10;
+		usage_final(s, &ru);
 		s->waited = true;
 		sys_cgroup_remove(s->cgroup);
 		s->report->step_ns[STEP_CLEARED] = native_now() - s->start_ns;
