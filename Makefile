@@ -113,7 +113,7 @@ build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 # Installs what is missing, and says how where it may not.
 deps:
 	@scripts/install-deps $(PKGS) $(TEST_PKGS)
-TEST_PKGS := git procps strace util-linux tmux vim-tiny
+TEST_PKGS := git procps strace util-linux tmux vim-tiny groff-base man-db binutils
 
 test-bins: build/caisson build/test/caisson $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%)
 test: deps
@@ -151,18 +151,19 @@ lint: $(GEN)
 	@echo clang-tidy; clang-tidy --quiet --warnings-as-errors='*' $(SRCS) -- -std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION='""' -Isrc -Ibuild 2>/dev/null | grep -v "^$$" ; test $${PIPESTATUS:-0} -eq 0
 	@echo cppcheck; cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem \
 		-D__x86_64__ -DCAISSON_VERSION='""' -Isrc -Ibuild src
-	shellcheck scripts/* tests/run .ci/run
+	@echo shellcheck; shellcheck $$(grep -lE '^#!/bin/(ba)?sh' -r scripts packaging tests/integration tests/escape tests/compat bench) tests/run .ci/run
 
 # ---- installing ----
 
-DOCS := README.md ARCHITECTURE.md SECURITY.md CHANGELOG.md
+DOCS := README.md ARCHITECTURE.md SECURITY.md CONTRIBUTING.md CHANGELOG.md
 build/man: build/caisson $(wildcard man/*.in) scripts/make-man
 	scripts/make-man $@
 install: build/caisson build/man
 	install -Dm755 build/caisson $(DESTDIR)$(PREFIX)/bin/caisson
 	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man1 build/man/*.1
 	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man5 build/man/*.5
-	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/doc/caisson $(DOCS) docs/*.md
+	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/doc/caisson $(DOCS)
+	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/doc/caisson/docs docs/*.md
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	build/caisson completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/caisson

@@ -21,28 +21,6 @@ struct opts {
 	int n;
 };
 
-static const char help[] =
-	"Usage: caisson profile COMMAND\n"
-	"\n"
-	"Profiles say what a program may do. They are YAML files; four are built in.\n"
-	"\n"
-	"  list [--json]                   the built-in profiles\n"
-	"  show [--json|--source] PROFILE  the whole profile, with what it extends merged in\n"
-	"  check [--json] FILE...          read files and say what is wrong with them\n"
-	"  schema                          a JSON Schema of the format, for editors\n"
-	"  explain PROFILE                 in words: what a program under it can do\n"
-	"  explain --keys                  every key, with its type, default and meaning\n"
-	"\n"
-	"PROFILE is a built-in profile's name, or a path (it has a '/' or ends in .yaml).\n"
-	"\n"
-	"Examples:\n"
-	"  caisson profile explain strict\n"
-	"  caisson profile show --source default > mine.yaml\n"
-	"  caisson profile check mine.yaml && caisson run --profile mine.yaml -- make\n"
-	"  caisson profile schema > caisson-profile.schema.json\n"
-	"\n"
-	"Exit status: 0 fine, 1 a checked file is wrong, 125 bad usage or another error.\n";
-
 static int print(const struct cs_buf *out)
 {
 	int r = out->over ? -1 : cs_write_all(STDOUT_FILENO, cs_buf_text(out), out->len);
@@ -119,11 +97,19 @@ static int do_show(const struct opts *o)
 	return print(&out);
 }
 
+static bool is_builtin(const char *name)
+{
+	for (size_t i = 0; i < profile_builtin_count(); i++)
+		if (!strcmp(name, profile_builtin_name(i)))
+			return true;
+	return false;
+}
+
 static void check_one(const char *path, struct cs_json *j, struct cs_buf *out, bool *ret_ok)
 {
 	struct profile p;
 	struct cs_err err = { 0 };
-	bool ok = profile_load_file(path, &p, &err) >= 0;
+	bool ok = (is_builtin(path) ? profile_load(path, &p, &err) : profile_load_file(path, &p, &err)) >= 0;
 
 	if (ok)
 		profile_done(&p);
@@ -269,8 +255,10 @@ int cmd_profile(int argc, char **argv)
 	struct opts o = { 0 };
 	const struct verb *v;
 
-	if (wants_help(argc, argv))
-		return cs_write_all(STDOUT_FILENO, help, sizeof help - 1) < 0 ? EXIT_REFUSED : 0;
+	if (wants_help(argc, argv)) {
+		cli_help(cli_find("profile"));
+		return 0;
+	}
 	if (argc < 2) {
 		say_error("profile: wants a command: list, show, check, schema or explain");
 		return EXIT_REFUSED;

@@ -103,11 +103,9 @@ int cmd_kill(int argc, char **argv)
 	if (first < 0)
 		return cli_usage_error(&err);
 	for (int i = first; i < argc; i++) {
-		char shown[32];
-
 		if (session_kill(argv[i], sig, &err) == 0)
 			continue;
-		say_error("%s: %s", cs_escape_to(shown, sizeof shown, argv[i]), err.msg);
+		say_error("%s", err.msg);
 		code = 1;
 	}
 	return code;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct run_args {
@@ -175,8 +176,7 @@ static void tell_refusals(const struct session_result *r, const struct profile_l
 	if (r->n_refusals > SHOWN)
 		say_note("refused: %zu more kinds of calls; --json lists them", r->n_refusals - SHOWN + r->refusals_more);
 	if (r->usage.pids_denied)
-		say_note("refused: more than %llu processes, %llu times (by limit-pids): --pids allows more", (unsigned long long)l->pids,
-			 (unsigned long long)r->usage.pids_denied);
+		say_note("refused: more than %llu processes (by limit-pids): --pids allows more", (unsigned long long)l->pids);
 }
 
 static void tell_steps(const struct session_result *r)
@@ -203,7 +203,7 @@ static void tell_verbose(const struct session_result *r)
 		if (!(r->active & PROT_BIT(p)))
 			say_verbose("%s: off: %s%s%s", r->id, protection_name((enum protection)p), r->why_off[p][0] ? ": " : "", r->why_off[p]);
 	if (r->hidden)
-		say_verbose("%zu secrets in the workspace were hidden", r->hidden);
+		say_verbose("secrets hidden in the workspace: %zu", r->hidden);
 	say_verbose("start, step by step:");
 	tell_steps(r);
 	say_verbose("%s after %llu ms, %llu ms of CPU", session_reason_name(r->reason), (unsigned long long)r->wall_ms,
@@ -212,13 +212,31 @@ static void tell_verbose(const struct session_result *r)
 
 /* ---- the result file ---- */
 
+static bool same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static int open_json(struct run_args *a, struct cs_err *err)
 {
 	if (!a->json)
 		return 0;
 	/* Opened before the start, so that a bad path costs nothing; emptied only when written. */
 	a->json_fd = open(a->json, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
-	return a->json_fd < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "--json '%s'", a->json) : 0;
+	if (a->json_fd < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "--json '%s'", a->json);
+	/* /dev/stdout, or the file that standard output goes to: write where that stands, cut nothing. */
+	for (int fd = 1; fd <= 2; fd++) {
+		if (!same_file(a->json_fd, fd))
+			continue;
+		close(a->json_fd);
+		a->json_fd = fd;
+		a->json = NULL;
+		break;
+	}
+	return 0;
 }
 
 static int write_json(const struct run_args *a, const struct session_result *r)

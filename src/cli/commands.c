@@ -40,7 +40,12 @@ static const struct cli_opt run_opts[] = {
 static const struct cli_opt json_opts[] = { JSON, HELP, END };
 static const struct cli_opt kill_opts[] = { { "force", 'f', NULL, NULL, "do not let the program end by itself: SIGKILL", NULL }, HELP, END };
 static const struct cli_opt verify_opts[] = { JSON, { "quick", 0, NULL, NULL, "leave out the checks that take seconds", NULL }, HELP, END };
-static const struct cli_opt profile_opts[] = { JSON, HELP, END };
+static const struct cli_opt profile_opts[] = {
+	{ "json", 0, NULL, NULL, "with list, show and check: print JSON", NULL },
+	{ "source", 0, NULL, NULL, "with show: a built-in profile as it was written", NULL },
+	{ "keys", 0, NULL, NULL, "with explain: every key with its type, default and meaning", NULL },
+	HELP, END,
+};
 static const struct cli_opt help_opts[] = { HELP, END };
 
 const struct cli_command cli_commands[] = {
@@ -55,9 +60,19 @@ const struct cli_command cli_commands[] = {
 	  "  $ caisson run --profile coding -- bash\n"
 	  "  $ caisson run --ro /srv/data --env API_MODE=test -- ./tool\n"
 	  "  $ caisson run --dry-run -- true\n" },
-	{ "profile", "list|show|check|schema|explain [NAME|FILE]", "look at profiles and check them", cmd_profile, profile_opts,
-	  "A profile is one YAML file that says what a program may do: files, environment, limits, required protections.",
-	  "  $ caisson profile list\n  $ caisson profile explain strict\n  $ caisson profile check team.yaml\n" },
+	{ "profile", "list|show|check|schema|explain [NAME|FILE...]", "look at profiles and check them", cmd_profile, profile_opts,
+	  "A profile is one YAML file that says what a program may do: files, environment, limits, required protections.\n"
+	  "  list               the built-in profiles\n"
+	  "  show PROFILE       the whole profile, with what it extends merged in\n"
+	  "  check PROFILE...   read profiles and say what is wrong with them\n"
+	  "  schema             a JSON Schema of the format, for editors\n"
+	  "  explain PROFILE    in words: what a program under it can do\n"
+	  "PROFILE is a built-in profile's name, or a path (it has a '/' or ends in .yaml).\n"
+	  "Exit status: 0 fine, 1 a checked profile is wrong, 125 bad usage or another error.",
+	  "  $ caisson profile list\n"
+	  "  $ caisson profile explain strict\n"
+	  "  $ caisson profile show --source default > mine.yaml\n"
+	  "  $ caisson profile check mine.yaml\n" },
 	{ "doctor", "[--json]", "say what this host can protect, and how to get the rest", cmd_doctor, json_opts,
 	  "Every line is the outcome of an attempt, made now, on this machine, by this user.",
 	  "  $ caisson doctor\n  $ caisson doctor --json\n" },

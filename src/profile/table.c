@@ -81,7 +81,7 @@ const struct key profile_keys[] = {
 	  .doc = "Files created there." },
 	{ "limits.pids", KEY_COUNT, WIDEN_MORE, AT(limits.pids), .min = 1, .max = 4194304, .fallback = "unlimited",
 	  .doc = "Processes and threads at one time." },
-	{ "limits.files", KEY_COUNT, WIDEN_MORE, AT(limits.files), .min = 4, .max = 1 << 30, .fallback = "unlimited",
+	{ "limits.files", KEY_COUNT, WIDEN_MORE, AT(limits.files), .min = 16, .max = 1 << 30, .fallback = "unlimited",
 	  .doc = "Open descriptors per process." },
 	{ "limits.output", KEY_SIZE, WIDEN_MORE, AT(limits.output), .min = 1, .max = NO_MAX, .fallback = "unlimited",
 	  .doc = "Bytes on standard output and standard error together." },

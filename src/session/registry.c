@@ -203,12 +203,14 @@ int session_kill(const char *id, int sig, struct cs_err *err)
 	CS_DIR DIR *d = open_dir(err);
 	struct session_entry entry;
 	CS_FD int pidfd = -1;
+	char shown[64];
 	int r;
 
 	if (!d)
 		return -CS_E_SYSTEM;
 	if (strncmp(id, "s-", 2) || strchr(id, '/') || load(dirfd(d), id, &entry) < 0)
-		return cs_fail(err, CS_E_NOT_FOUND, 0, "no sandbox '%s' runs here (`caisson ps` lists them)", id);
+		return cs_fail(err, CS_E_NOT_FOUND, 0, "no sandbox '%s' runs here (`caisson ps` lists them)",
+			       cs_escape_to(shown, sizeof shown, id));
 	cs_strv_done(&entry.cgroups);
 	pidfd = (int)syscall(SYS_pidfd_open, entry.supervisor, 0);
 	/* Looked at again after the pidfd is held: a lock that is still there means the pid was not reused. */

@@ -92,7 +92,7 @@ struct session_spec {
 	struct cs_strv strings;   /* owns what spec points to */
 	struct cs_strv env, hide;
 	char *workspace, *cwd;
-	bool hide_partly;         /* the workspace was too large to search through */
+	const char *hide_partly;  /* a directory that was too large to search through, or NULL */
 };
 int session_spec_make(const struct session_opts *o, struct session_spec *ret, struct cs_err *err);
 void session_spec_done(struct session_spec *s);

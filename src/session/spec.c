@@ -42,6 +42,8 @@ static int check_target(const char *what, const char *path, struct cs_err *err)
 {
 	static const char *const own[] = { "/proc", "/dev", "/sys" };
 
+	if (!strcmp(path, "/"))
+		return bad_path(err, what, path, "the whole file system cannot be given to a sandbox; name the directories it needs");
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
 		if (is_within(path, own[i]))
 			return bad_path(err, what, path, "the sandbox has a /proc and /dev of its own, and no /sys");
@@ -77,6 +79,21 @@ static int check_workspace(const char *real, bool force, struct cs_err *err)
 	return check_target("workspace", real, err);
 }
 
+/* What a slip of the finger should not open: the system, and the home directory. */
+static int check_writable(const char *path, bool force, struct cs_err *err)
+{
+	static const char *const precious[] = { "/bin", "/boot", "/etc", "/home", "/lib", "/root", "/sbin", "/usr", "/var" };
+	const char *home = getenv("HOME");
+	CS_FREE char *real_home = home && *home ? realpath(home, NULL) : NULL;
+	bool bad = real_home && is_within(real_home, path);
+
+	for (size_t i = 0; i < sizeof precious / sizeof *precious; i++)
+		bad |= !strcmp(path, precious[i]);
+	if (bad && !force)
+		return bad_path(err, "--rw", path, "the system or a home directory, written for real; say --force if you mean it");
+	return 0;
+}
+
 static int add_bind(struct session_spec *s, enum sandbox_bind_kind kind, const char *path, bool optional, struct cs_err *err)
 {
 	int r = check_target(kind == SANDBOX_RW ? "--rw" : "--ro", path, err);
@@ -90,6 +107,7 @@ static int add_bind(struct session_spec *s, enum sandbox_bind_kind kind, const c
 static int add_binds(const struct session_opts *o, struct session_spec *s, struct cs_err *err)
 {
 	const struct profile *p = o->profile;
+	bool ws_written = p->workspace == PROFILE_WS_WRITE;
 	int r = 0;
 
 	s->binds = cs_calloc(p->files_read.n + p->files_write.n + 1, sizeof *s->binds);
@@ -99,12 +117,19 @@ static int add_binds(const struct session_opts *o, struct session_spec *s, struc
 		char *real = NULL;
 
 		r = resolve("--rw", p->files_write.v[i], &real, err);
-		if (real)
-			r = add_bind(s, SANDBOX_RW, keep(s, real), false, err);
+		if (!real)
+			return r;
+		(void)keep(s, real);
+		ws_written |= s->workspace && !strcmp(real, s->workspace);
+		if (s->workspace && !strcmp(real, s->workspace))
+			continue; /* below: the workspace itself is what is written */
+		r = check_writable(real, o->force, err);
+		if (r == 0)
+			r = add_bind(s, SANDBOX_RW, real, false, err);
 	}
 	if (r == 0 && s->workspace)
-		r = add_bind(s, p->workspace == PROFILE_WS_LAYER   ? SANDBOX_LAYER
-				: p->workspace == PROFILE_WS_WRITE ? SANDBOX_RW : SANDBOX_RO, s->workspace, false, err);
+		r = add_bind(s, ws_written ? SANDBOX_RW : p->workspace == PROFILE_WS_LAYER ? SANDBOX_LAYER : SANDBOX_RO,
+			     s->workspace, false, err);
 	s->spec.binds = s->binds;
 	return r;
 }
@@ -168,6 +193,7 @@ static void make_env(const struct session_opts *o, struct session_spec *s)
 static int make_hide(const struct session_opts *o, struct session_spec *s, struct cs_err *err)
 {
 	const struct cs_strv *patterns = &o->profile->files_hide;
+	bool partly = false;
 	int r = 0;
 
 	for (size_t i = 0; i < patterns->n; i++)
@@ -177,7 +203,9 @@ static int make_hide(const struct session_opts *o, struct session_spec *s, struc
 		const struct sandbox_bind *b = &s->binds[i];
 
 		if (b->kind != SANDBOX_RO || b->source == s->workspace)
-			r = session_find_hidden(b->source, patterns, &s->hide, &s->hide_partly, err);
+			r = session_find_hidden(b->source, patterns, &s->hide, &partly, err);
+		if (partly && !s->hide_partly)
+			s->hide_partly = b->source;
 	}
 	s->spec.hide = (const char *const *)s->hide.v;
 	s->spec.n_hide = s->hide.n;

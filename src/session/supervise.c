@@ -40,6 +40,7 @@ struct run {
 	struct relay *relay;
 	int sigfd;
 	uint64_t started, deadline, next_sample, kill_at; /* ms; 0: none */
+	uint64_t sample_cap;                             /* doubles: short lives are looked at closely */
 	bool ending;                                     /* the reason is fixed */
 	bool inside_gone, notifier_gone;                 /* hung up: polling on would spin */
 	int cancel_signal;
@@ -76,7 +77,7 @@ static uint64_t soonest(uint64_t used, uint64_t limit)
 static void sample(struct run *r, uint64_t now)
 {
 	const struct profile_limits *l = &r->o->profile->limits;
-	uint64_t wait = SAMPLE_MAX_MS, w;
+	uint64_t wait = r->sample_cap, w;
 	struct sandbox_usage u;
 
 	sandbox_usage(r->box, &u);
@@ -92,6 +93,7 @@ static void sample(struct run *r, uint64_t now)
 		wait = w < 20 ? 20 : w; /* the file system itself holds; this only names it */
 	if (l->cpu_time && (w = (l->cpu_time - (u.cpu_ms < l->cpu_time ? u.cpu_ms : l->cpu_time)) / 2) < wait)
 		wait = w < SAMPLE_MIN_MS ? SAMPLE_MIN_MS : w;
+	r->sample_cap = r->sample_cap * 2 < SAMPLE_MAX_MS ? r->sample_cap * 2 : SAMPLE_MAX_MS;
 	r->next_sample = now + wait;
 }
 
@@ -389,7 +391,7 @@ static int start(struct run *r, struct session_spec *s)
 	if (r->o->profile->limits.wall)
 		r->deadline = r->started + r->o->profile->limits.wall;
 	if (wants_samples(&r->o->profile->limits))
-		r->next_sample = r->started + 20;
+		r->next_sample = r->started + (r->sample_cap = 20);
 	loop(r);
 	collect(r);
 	return 0;
@@ -399,6 +401,7 @@ int session_run(const struct session_opts *o, struct session_result *ret)
 {
 	struct run r = { .o = o, .res = ret, .sigfd = -1, .record_fd = -1 };
 	struct session_spec s;
+	char shown[256];
 	int e;
 
 	memset(ret, 0, sizeof *ret);
@@ -411,7 +414,8 @@ int session_run(const struct session_opts *o, struct session_result *ret)
 	for (size_t i = 0; i < s.hide.n; i++)
 		ret->hidden += s.workspace && !strncmp(s.hide.v[i], s.workspace, strlen(s.workspace));
 	if (s.hide_partly)
-		say_note("the workspace is large: names deep in it were not searched for secrets to hide; name them with --hide");
+		say_note("'%s' is large: names deep in it were not searched for secrets to hide; name them with --hide",
+			 cs_escape_to(shown, sizeof shown, s.hide_partly));
 	e = start(&r, &s);
 	if (e < 0)
 		refuse(ret, ret->err.code == CS_E_DENIED || ret->err.code == CS_E_UNSUPPORTED || ret->err.code == CS_E_INVALID

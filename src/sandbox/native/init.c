@@ -124,6 +124,9 @@ static int join_cgroups(struct native_plan *p)
 	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
 		if (!(want & 1u << of[i].ctl)) {
 			p->report->why[of[i].prot] = ENODATA; /* no such limit was asked for */
+			if (p->spec->require & PROT_BIT(of[i].prot))
+				return cs_fail(&p->report->err, CS_E_INVALID, 0, "'%s' is required, but there is no such limit: set it in the profile or by a flag",
+					       protection_name(of[i].prot));
 			continue;
 		}
 		if (cg->path[v2 ? SYS_CG_UNIFIED : of[i].ctl][0])

@@ -119,7 +119,7 @@ static int allow(struct native_plan *p, int ruleset, const char *path, uint64_t 
  * the first rule that answers, so near rules make every open cheaper. */
 static int allow_all(struct native_plan *p, int ruleset)
 {
-	static const char *const private[] = { "/tmp", NATIVE_HOME, "/dev/shm", "/dev/pts" };
+	static const char *const private[] = { "/tmp", NATIVE_HOME, "/dev/shm", "/dev/pts", "/var/tmp" };
 	static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/tty", "/dev/console" };
 	uint64_t all = sys_landlock_fs_all(p->landlock_abi), read = sys_landlock_fs_read();
 	uint64_t file = sys_landlock_fs_file(p->landlock_abi), list = 1 << 3 /* read directory */;

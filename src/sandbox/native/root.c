@@ -185,6 +185,18 @@ static int make_tmpfs(struct native_plan *p)
 	return 0;
 }
 
+/* A symlink costs less than a mount, but nothing can be bound below it. */
+static int make_var_tmp(struct native_plan *p)
+{
+	for (size_t i = 0; i < p->spec->n_binds; i++)
+		if (native_below(native_target(p->binds[i]), "/var/tmp")) {
+			if (mkdirat(p->root_fd, "var/tmp", 01777) < 0)
+				return fail(p, errno, "mkdir", "/var/tmp");
+			return native_attach(p, "tmp", "/var/tmp", 0);
+		}
+	return symlinkat("/tmp", p->root_fd, "var/tmp") < 0 ? fail(p, errno, "link", "/var/tmp") : 0;
+}
+
 static int make_root(struct native_plan *p)
 {
 	static const char *const dirs[] = { "tmp", "home", "home/agent", "dev", "dev/shm", "dev/pts", "proc", "etc", "var", "run" };
@@ -198,8 +210,8 @@ static int make_root(struct native_plan *p)
 	if (native_attach(p, "tmp", "/tmp", 0) < 0 || native_attach(p, "home", NATIVE_HOME, 0) < 0 ||
 	    native_attach(p, "shm", "/dev/shm", MOUNT_ATTR_NOEXEC) < 0)
 		return -1;
-	if (symlinkat("/tmp", p->root_fd, "var/tmp") < 0)
-		return fail(p, errno, "link", "/var/tmp");
+	if (make_var_tmp(p) < 0)
+		return -1;
 	return 0;
 }
 

@@ -418,7 +418,13 @@ const char *sandbox_why_off(const struct sandbox *s, enum protection p)
 
 	if (s->report->active & PROT_BIT(p) || why == 0)
 		return NULL;
-	return why == ENODATA ? "no such limit is set" : strerrordesc_np(why);
+	if (why == ENODATA)
+		return "no such limit is set";
+	if (p == PROT_IDRANGE)
+		return why == EPERM ? "only root can give a sandbox ids of its own" : "too few ids are mapped here";
+	if (p == PROT_LIMIT_MEMORY || p == PROT_LIMIT_CPU)
+		return p == PROT_LIMIT_MEMORY ? "no control group can be made here: sampled" : "no control group can be made here: whole CPUs";
+	return strerrordesc_np(why);
 }
 
 static const char *const step_names[STEP_MAX] = {
