@@ -2,6 +2,7 @@
 #include "base/say.h"
 
 #include "base/buf.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,9 +38,7 @@ static void put(const char *colour, const char *fmt, va_list ap)
 	int n;
 
 	vsnprintf(text, sizeof text, fmt, ap);
-	for (char *p = text; *p; p++)
-		if (((unsigned char)*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7f)
-			*p = '?';
+	cs_blunt(text);
 	n = snprintf(out, sizeof out, "%scaisson:%s %s\n", paint ? colour : "", paint ? "\033[0m" : "", text);
 	if (n >= (int)sizeof out)
 		n = (int)sizeof out - 1;

@@ -61,6 +61,22 @@ void cs_escape(struct cs_buf *b, const char *s)
 	}
 }
 
+void cs_blunt(char *s)
+{
+	unsigned char *p = (unsigned char *)s;
+
+	while (*p) {
+		uint32_t cp;
+		size_t n = utf8_at(p, &cp);
+
+		if (n == 0 || (cp < 0x20 && cp != '\n' && cp != '\t') || cp == 0x7f || is_deceptive(cp)) {
+			n = n ? n : 1;
+			memset(p, '?', n);
+		}
+		p += n;
+	}
+}
+
 char *cs_escape_to(char *dst, size_t size, const char *s)
 {
 	struct cs_buf b = CS_BUF(1 << 16);

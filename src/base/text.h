@@ -14,6 +14,9 @@ void cs_escape(struct cs_buf *b, const char *s);
 /* The same into a caller's array; ends in "..." when cut. Returns dst. */
 char *cs_escape_to(char *dst, size_t size, const char *s);
 
+/* In place: every byte that could act on a terminal becomes '?'; newline and tab stay. */
+void cs_blunt(char *s);
+
 /* "64M", "2GiB", "1.5g", "4096".  K, M, G, T are powers of 1024 in every spelling. */
 int cs_parse_size(const char *s, uint64_t *ret);
 /* "250ms", "1s", "10m", "2h", "1d"; a bare number is seconds. In milliseconds. */

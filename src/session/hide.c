@@ -22,30 +22,77 @@ enum { ENTRIES_MAX = 20000, DEPTH_MAX = 8, HIDDEN_MAX = 1000 };
 
 static const char *const skipped[] = { "node_modules", ".git", ".hg", ".venv", "venv", "site-packages", "target", "__pycache__", "vendor" };
 
+/* Patterns sorted by what a name must look like to match at all: nearly every name is turned
+ * away by its first letter and its extension, without one comparison of a pattern. */
+struct matcher {
+	const struct cs_strv *patterns;
+	bool first[256];          /* a plain or prefix pattern starts with this byte */
+	const char *suffix[64];   /* of "*.pem": ".pem" */
+	size_t n_suffix;
+	bool hard;                /* some pattern starts with ? or [, or * in another way */
+};
+
 struct search {
 	const char *root;
-	const struct cs_strv *patterns;
+	struct matcher m;
 	struct cs_strv *ret;
 	unsigned entries;
 	bool partly;
 	char path[4096]; /* relative to root */
 };
 
+static void compile(struct matcher *m, const struct cs_strv *patterns)
+{
+	m->patterns = patterns;
+	for (size_t i = 0; i < patterns->n; i++) {
+		const char *p = patterns->v[i];
+
+		if (*p == '/' || !strncmp(p, "except:", 7))
+			continue;
+		if (strrchr(p, '/')) /* its last component is what a name is compared with first */
+			p = strrchr(p, '/') + 1;
+		if (p[0] == '*' && p[1] == '.' && !strpbrk(p + 1, "*?[\\") && m->n_suffix < sizeof m->suffix / sizeof *m->suffix)
+			m->suffix[m->n_suffix++] = p + 1;
+		else if (strchr("*?[\\", *p))
+			m->hard = true;
+		else
+			m->first[(unsigned char)*p] = true;
+	}
+}
+
+static bool may_match(const struct matcher *m, const char *name)
+{
+	const char *dot;
+
+	if (m->hard || m->first[(unsigned char)*name])
+		return true;
+	dot = strrchr(name, '.');
+	for (size_t i = 0; dot && i < m->n_suffix; i++)
+		if (!strcmp(m->suffix[i], dot) || strchr(m->suffix[i] + 1, '.')) /* "*.tar.key": look closer */
+			return true;
+	return false;
+}
+
+static bool match_one(const char *pattern, const char *name, const char *rel)
+{
+	return *pattern != '/' && cs_glob(pattern, strchr(pattern, '/') ? rel : name);
+}
+
 static bool matches(const struct search *s, const char *name, const char *rel)
 {
 	bool hit = false;
 
-	for (size_t i = 0; i < s->patterns->n; i++) {
-		const char *p = s->patterns->v[i];
-		bool except = !strncmp(p, "except:", 7);
+	if (!may_match(&s->m, name))
+		return false;
+	for (size_t i = 0; i < s->m.patterns->n; i++) {
+		const char *p = s->m.patterns->v[i];
 
-		if (except)
-			p += 7;
-		if (*p == '/' || !cs_glob(p, strchr(p, '/') ? rel : name))
-			continue;
-		if (except)
-			return false;
-		hit = true;
+		if (!strncmp(p, "except:", 7)) {
+			if (match_one(p + 7, name, rel))
+				return false;
+		} else if (!hit) {
+			hit = match_one(p, name, rel);
+		}
 	}
 	return hit;
 }
@@ -98,13 +145,14 @@ static void walk(struct search *s, int take_dir, size_t used, unsigned depth)
 
 int session_find_hidden(const char *dir, const struct cs_strv *patterns, struct cs_strv *ret, bool *ret_partly, struct cs_err *err)
 {
-	struct search s = { .root = dir, .patterns = patterns, .ret = ret };
+	struct search s = { .root = dir, .ret = ret };
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0 && errno == ENOTDIR) /* a single file was given on purpose */
 		return 0;
 	if (fd < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "search '%s' for secrets to hide", dir);
+	compile(&s.m, patterns);
 	walk(&s, fd, 0, 0);
 	*ret_partly |= s.partly;
 	return 0;

@@ -112,16 +112,19 @@ int session_record(const char *id, const struct session_opts *o, const char *wor
 		   size_t n_cgroups, char *ret_path, size_t size)
 {
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(16384);
-	char dir[200];
+	char dir[200], self[32];
 	CS_FD int fd = -1;
 
 	if (session_dir(dir, sizeof dir, NULL) < 0 || snprintf(ret_path, size, "%s/%s", dir, id) >= (int)size)
 		return -1;
-	fd = open(ret_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* It gets its name when it is locked and complete: a record that can be seen without a
+	 * lock is a dead one, and somebody else's gc would take it. */
+	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 || !lock(fd, F_WRLCK, false))
 		return -1;
 	describe(&text, o, workspace, cgroups, n_cgroups);
-	if (cs_write_all(fd, cs_buf_text(&text), text.len) < 0)
+	snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+	if (cs_write_all(fd, cs_buf_text(&text), text.len) < 0 || linkat(AT_FDCWD, self, AT_FDCWD, ret_path, AT_SYMLINK_FOLLOW) < 0)
 		return -1;
 	return CS_TAKE_FD(fd);
 }

@@ -30,6 +30,7 @@ enum {
 	GROWTH_PER_MS = 5 << 20, /* the fastest a program here fills memory: 5 GiB/s */
 	GRACE_MS = 5000,         /* between a forwarded signal and SIGKILL */
 	DRAIN_MS = 100,
+	DRAIN_ENDED_MS = 2000,   /* for a reader, after a limit or a signal ended the program */
 	GC_ENTRIES = 8,
 };
 
@@ -44,6 +45,8 @@ struct run {
 	bool ending;                                     /* the reason is fixed */
 	bool inside_gone, notifier_gone;                 /* hung up: polling on would spin */
 	int cancel_signal;
+	bool tty;
+	uint64_t tstp_at;                                /* when we were last asked to stop */
 	const char *workspace;
 	char record_path[256];
 	int record_fd;                                   /* holds the record's lock */
@@ -166,11 +169,27 @@ static void take_refusal(struct run *r)
 
 /* ---- signals ---- */
 
+/* We stop when the program was stopped from the keyboard, ours or the pty's.  A program that just
+ * stops itself stays stopped until its time is up, and we watch. */
+static bool from_keyboard(const struct run *r)
+{
+	return r->tty || (r->tstp_at && now_ms() - r->tstp_at < 1000);
+}
+
 static void suspend(struct run *r)
 {
+	sigset_t tstp;
+
+	if (!from_keyboard(r))
+		return;
+	sigemptyset(&tstp);
+	sigaddset(&tstp, SIGTSTP);
 	if (r->relay)
 		relay_suspend(r->relay);
-	raise(SIGSTOP);
+	/* SIGTSTP and not SIGSTOP: where nobody could continue us, the kernel lets us run on. */
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &tstp, NULL);
+	sigprocmask(SIG_BLOCK, &tstp, NULL);
 	if (r->relay)
 		relay_resume(r->relay);
 	sandbox_signal(r->box, SIGCONT);
@@ -202,6 +221,8 @@ static void on_signal(struct run *r)
 			sandbox_signal(r->box, (int)si.ssi_signo);
 			break;
 		default: /* SIGTSTP too: we stop when the program has */
+			if (si.ssi_signo == SIGTSTP)
+				r->tstp_at = now_ms();
 			sandbox_signal(r->box, (int)si.ssi_signo);
 		}
 	}
@@ -313,9 +334,11 @@ static void drain(struct run *r)
 {
 	struct pollfd sig = { .fd = r->sigfd, .events = POLLIN };
 
+	uint64_t until = r->ending || r->cancel_signal ? now_ms() + DRAIN_ENDED_MS : UINT64_MAX;
+
 	do
 		relay_drain(r->relay, DRAIN_MS);
-	while (relay_active(r->relay) && poll(&sig, 1, 0) == 0);
+	while (relay_active(r->relay) && now_ms() < until && poll(&sig, 1, 0) == 0);
 }
 
 static void collect(struct run *r)
@@ -376,6 +399,7 @@ static int start(struct run *r, struct session_spec *s)
 	e = relay_open(&ro, &r->relay, s->spec.stdio, &s->spec.tty, &r->res->err);
 	if (e < 0)
 		return e;
+	r->tty = s->spec.tty;
 	r->sigfd = open_signals(&old);
 	r->started = now_ms();
 	r->workspace = s->workspace;

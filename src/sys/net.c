@@ -8,39 +8,22 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-/* The helper shares our memory, errno with it, so it asks the kernel directly:
- * a call of its that fails must not change what a call of ours reported. */
-static long raw(long nr, long a, long b, long c)
-{
-	long r;
-#if defined __x86_64__
-	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
-#elif defined __aarch64__
-	register long x8 __asm__("x8") = nr, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c;
-
-	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
-	r = x0;
-#else
-#error "no raw system call for this architecture yet"
-#endif
-	return r;
-}
-
+/* The helper shares our memory, errno with it: see sys_raw(). */
 static long make_netns(struct sys_netns *n)
 {
 	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	long sock, r = raw(SYS_unshare, CLONE_NEWNET, 0, 0);
+	long sock, r = sys_raw(SYS_unshare, CLONE_NEWNET, 0, 0);
 
 	if (r < 0)
 		return r;
-	sock = raw(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* any family carries SIOCSIFFLAGS */
+	sock = sys_raw(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* any family carries SIOCSIFFLAGS */
 	if (sock < 0)
 		return sock;
-	r = raw(SYS_ioctl, sock, SIOCSIFFLAGS, (long)&lo);
-	(void)raw(SYS_close, sock, 0, 0);
+	r = sys_raw(SYS_ioctl, sock, SIOCSIFFLAGS, (long)&lo);
+	(void)sys_raw(SYS_close, sock, 0, 0);
 	if (r < 0)
 		return r;
-	r = raw(SYS_openat, AT_FDCWD, (long)"/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	r = sys_raw(SYS_openat, AT_FDCWD, (long)"/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (r < 0)
 		return r;
 	n->fd = (int)r;
@@ -52,7 +35,7 @@ static int helper(void *arg)
 	struct sys_netns *n = arg;
 
 	n->sys = (int)-make_netns(n);
-	(void)raw(SYS_exit_group, 0, 0, 0);
+	(void)sys_raw(SYS_exit_group, 0, 0, 0);
 	return 0;
 }
 

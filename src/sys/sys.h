@@ -52,6 +52,25 @@ static inline int sys_pidfd_send_signal(int pidfd, int sig)
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
 }
 
+/* A system call that leaves errno alone, for processes that share our memory: a call of theirs
+ * that fails must not change what a call of ours reported.  Returns -errno. */
+static inline long sys_raw(long nr, long a, long b, long c)
+{
+#if defined __x86_64__
+	long r;
+
+	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+	return r;
+#elif defined __aarch64__
+	register long x8 __asm__("x8") = nr, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c;
+
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
+	return x0;
+#else
+#error "no raw system call for this architecture yet"
+#endif
+}
+
 /* A descriptor for a path that follows symlinks but never /proc's magic ones. */
 int sys_open_path(const char *path);
 

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -173,11 +174,15 @@ int native_write_maps(int proc_dir, const char *pid, unsigned inside_uid, unsign
 	return sys_put(proc_dir, path, text);
 }
 
+/* Shares our memory: no call here may touch errno, so it asks the kernel directly. */
 static _Noreturn int idmap_stub(void *arg)
 {
-	(void)arg;
+	(void)sys_raw(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
+	if (sys_raw(SYS_getppid, 0, 0, 0) == (long)(intptr_t)arg) /* else the caller died before that line */
+		for (;;)
+			(void)sys_raw(SYS_rt_sigsuspend, (long)&(uint64_t){ 0 }, 8, 0);
 	for (;;)
-		pause();
+		(void)sys_raw(SYS_exit_group, 0, 0, 0);
 }
 
 int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, pid_t *ret_stub, struct cs_err *err)
@@ -187,7 +192,7 @@ int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, 
 	int fd = -1;
 
 	/* A process whose only purpose is to be in the namespace until we hold it. */
-	*ret_stub = clone(idmap_stub, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, NULL);
+	*ret_stub = clone(idmap_stub, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, (void *)(intptr_t)getpid());
 	if (*ret_stub < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "make a user namespace for the workspace's ids");
 	snprintf(path, sizeof path, "/proc/%d/gid_map", (int)*ret_stub);

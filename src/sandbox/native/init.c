@@ -20,9 +20,11 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/socket.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static int fail(struct native_plan *p, const char *what)
 {
@@ -42,6 +44,8 @@ static int die_with_parent(struct native_plan *p)
 {
 	struct pollfd peer = { .fd = p->sock, .events = POLLIN };
 
+	if (!native_on(p, PROT_PDEATH))
+		return 0;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return fail(p, "PR_SET_PDEATHSIG");
 	/* It may have died before that line. */
@@ -90,7 +94,7 @@ static int take_ids(struct native_plan *p)
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP | SECBIT_KEEP_CAPS, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
 	    setresgid(p->ids.gid, p->ids.gid, p->ids.gid) < 0 || setresuid(p->ids.uid, p->ids.uid, p->ids.uid) < 0)
 		return fail(p, "take the sandbox's ids");
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0) /* the change of ids cleared it */
+	if (native_on(p, PROT_PDEATH) && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0) /* the change of ids cleared it */
 		return fail(p, "PR_SET_PDEATHSIG");
 	native_active(p, PROT_IDRANGE);
 	return 0;
@@ -147,6 +151,23 @@ static int join_cgroups(struct native_plan *p)
 	return 0;
 }
 
+/* Time since boot starts at the sandbox's start: what runs inside learns nothing of the host's, and
+ * ps agrees with itself.  Needs Linux 6.1, where a vfork child enters its namespace at exec; it is
+ * decoration, so where it cannot be had nothing is said. */
+static void own_clock(struct native_plan *p)
+{
+	struct utsname u;
+	struct timespec up;
+	char text[64];
+	int major = 0, minor = 0;
+
+	if (uname(&u) < 0 || sscanf(u.release, "%d.%d", &major, &minor) != 2 || major < 6 || (major == 6 && minor < 1))
+		return;
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	snprintf(text, sizeof text, "boottime -%lld 0", (long long)up.tv_sec);
+	p->own_clock = unshare(0x00000080 /* CLONE_NEWTIME */) == 0 && sys_put(p->proc_fd, "self/timens_offsets", text) == 0;
+}
+
 static int own_names(struct native_plan *p)
 {
 	if (setsid() < 0)
@@ -160,6 +181,7 @@ static int own_names(struct native_plan *p)
 	p->umask = umask(022);
 	if (native_on(p, PROT_UTSNS) && (sethostname(NATIVE_HOST, sizeof NATIVE_HOST - 1) < 0 || setdomainname("", 0) < 0))
 		return fail(p, "set the host name");
+	own_clock(p);
 	if (native_on(p, PROT_KEYRING)) {
 		if (sys_new_session_keyring() < 0 && errno != ENOSYS)
 			return native_missing(p, PROT_KEYRING, errno, "a session keyring");
@@ -236,7 +258,7 @@ static int confine(struct native_plan *p)
 		return fail(p, "take process 1's own id");
 	if (sys_drop_caps() < 0)
 		return fail(p, "drop process 1's capabilities");
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+	if ((native_on(p, PROT_PDEATH) && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return fail(p, "confine process 1");
 	if ((keep > 0 && close_range(0, keep - 1, 0) < 0) || close_range(keep + 1, ~0u, 0) < 0)
@@ -270,7 +292,9 @@ static bool reap(struct native_plan *p, pid_t program)
 		if (pid != program)
 			continue;
 		if (WIFSTOPPED(status)) {
-			(void)send(p->sock, "S", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+			/* Ctrl-Z; a program that stops itself otherwise stops only itself. */
+			if (WSTOPSIG(status) == SIGTSTP)
+				(void)send(p->sock, "S", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 			continue;
 		}
 		native_step(p, STEP_PROGRAM);
@@ -293,8 +317,11 @@ static _Noreturn void supervise(struct native_plan *p, pid_t program, const sigs
 			_exit(0);
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			_exit(125);
-		if (fds[1].revents & POLLHUP) /* the caller is gone */
-			_exit(125);
+		if (fds[1].revents & POLLHUP) { /* the caller is gone */
+			if (native_on(p, PROT_PDEATH))
+				_exit(125);
+			fds[1].fd = -1;
+		}
 		forward(fd, program);
 	}
 }

@@ -103,6 +103,8 @@ struct native_plan {
 	int root_fd;               /* the new root */
 	int proc_fd;               /* the host's /proc, for our own writes; outlives the old root */
 	mode_t umask;              /* the caller's */
+	bool own_clock;            /* time since boot counts from the start */
+	int ro_fd;                 /* the tmpfs once more, read-only: where covers come from */
 };
 
 enum { NATIVE_UID = 1000, NATIVE_GID = 1000 };
@@ -162,7 +164,7 @@ _Noreturn void native_init(struct native_plan *p);
 int native_build_root(struct native_plan *p);
 int native_enter_root(struct native_plan *p);
 /* Bind the private tmpfs' entry onto path in the new root. */
-int native_attach(struct native_plan *p, const char *entry, const char *path, unsigned attr);
+int native_attach(struct native_plan *p, const char *entry, const char *path, bool writable);
 int native_attach_fd(struct native_plan *p, int mount, const char *path, bool dir);
 /* path inside holds text: made if the parent is ours, else covered. */
 int native_provide(struct native_plan *p, const char *name, const char *path, const char *text);

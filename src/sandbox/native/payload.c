@@ -232,7 +232,7 @@ static int become_program(struct native_plan *p)
 			return fail(p, "drop capabilities");
 		native_active(p, PROT_CAPS);
 	}
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+	if (native_on(p, PROT_PDEATH) && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return fail(p, "PR_SET_PDEATHSIG");
 	if (native_on(p, PROT_NNP) || native_on(p, PROT_SECCOMP) || native_on(p, PROT_LANDLOCK)) {
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

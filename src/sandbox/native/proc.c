@@ -61,7 +61,7 @@ static int cover(struct native_plan *p, const char *with, const char *name)
 	to = openat(p->root_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (to < 0 && errno == ENOENT)
 		return 0;
-	fd = open_tree(p->tmpfs_fd, with, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	fd = open_tree(p->ro_fd, with, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	if (to < 0 || fd < 0 || move_mount(fd, "", to, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return fail(p, errno, "mask", name);
 	return 0;
@@ -135,7 +135,7 @@ static void stat_file(const struct native_plan *p, char *buf, size_t size)
 	for (unsigned i = 0; i < n && used + 128 < size; i++)
 		used += (size_t)snprintf(buf + used, size - used, "cpu%u 0 0 0 0 0 0 0 0 0 0\n", i);
 	snprintf(buf + used, size - used, "intr 0\nctxt 0\nbtime %lld\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n",
-		 (long long)(time(NULL) - up.tv_sec));
+		 (long long)(time(NULL) - (p->own_clock ? 0 : up.tv_sec)));
 }
 
 /* The first n "processor" blocks of the host's cpuinfo. */

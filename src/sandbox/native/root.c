@@ -89,12 +89,11 @@ int native_attach_fd(struct native_plan *p, int mount, const char *path, bool di
 	return 0;
 }
 
-int native_attach(struct native_plan *p, const char *entry, const char *path, unsigned attr)
+int native_attach(struct native_plan *p, const char *entry, const char *path, bool writable)
 {
-	struct mount_attr a = { .attr_set = attr };
-	CS_FD int fd = open_tree(p->tmpfs_fd, entry, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	CS_FD int fd = open_tree(writable ? p->tmpfs_fd : p->ro_fd, entry, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
-	if (fd < 0 || (attr && mount_setattr(fd, "", EMPTY, &a, sizeof a) < 0))
+	if (fd < 0)
 		return fail(p, errno, "prepare", path);
 	if (move_mount(fd, "", p->root_fd, path + 1, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return fail(p, errno, "attach", path);
@@ -119,7 +118,7 @@ int native_provide(struct native_plan *p, const char *name, const char *path, co
 		return fail(p, errno, "write", path);
 	if (put_new(p->tmpfs_fd, name, text) < 0)
 		return fail(p, errno, "write", path);
-	if (native_attach(p, name, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC) < 0)
+	if (native_attach(p, name, path, false) < 0)
 		/* Nothing there to cover, in a directory that is not ours: then nothing leaks either. */
 		return p->report->err.sys == ENOENT ? 0 : -1;
 	return 0;
@@ -192,7 +191,7 @@ static int make_var_tmp(struct native_plan *p)
 		if (native_below(native_target(p->binds[i]), "/var/tmp")) {
 			if (mkdirat(p->root_fd, "var/tmp", 01777) < 0)
 				return fail(p, errno, "mkdir", "/var/tmp");
-			return native_attach(p, "tmp", "/var/tmp", 0);
+			return native_attach(p, "tmp", "/var/tmp", true);
 		}
 	return symlinkat("/tmp", p->root_fd, "var/tmp") < 0 ? fail(p, errno, "link", "/var/tmp") : 0;
 }
@@ -207,8 +206,8 @@ static int make_root(struct native_plan *p)
 	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
 		if (mkdirat(p->root_fd, dirs[i], 0755) < 0)
 			return fail(p, errno, "mkdir", dirs[i]);
-	if (native_attach(p, "tmp", "/tmp", 0) < 0 || native_attach(p, "home", NATIVE_HOME, 0) < 0 ||
-	    native_attach(p, "shm", "/dev/shm", MOUNT_ATTR_NOEXEC) < 0)
+	if (native_attach(p, "tmp", "/tmp", true) < 0 || native_attach(p, "home", NATIVE_HOME, true) < 0 ||
+	    native_attach(p, "shm", "/dev/shm", true) < 0)
 		return -1;
 	if (make_var_tmp(p) < 0)
 		return -1;
@@ -323,10 +322,22 @@ static int hide_rest(struct native_plan *p)
 			continue;
 		if (to < 0 || fstat(to, &st) < 0)
 			return fail(p, errno, "hide", path);
-		cover = open_tree(p->tmpfs_fd, S_ISDIR(st.st_mode) ? "nodir" : "nofile", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+		cover = open_tree(p->ro_fd, S_ISDIR(st.st_mode) ? "nodir" : "nofile", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 		if (cover < 0 || move_mount(cover, "", to, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 			return fail(p, errno, "hide", path);
 	}
+	return 0;
+}
+
+/* A second mount of the tmpfs, read-only: a clone of any part of it is read-only from birth. */
+static int make_read_only_twin(struct native_plan *p)
+{
+	struct mount_attr ro = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC };
+
+	p->ro_fd = open_tree(p->tmpfs_fd, "", EMPTY | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (p->ro_fd < 0 || mount_setattr(p->ro_fd, "", EMPTY, &ro, sizeof ro) < 0 || mkdirat(p->tmpfs_fd, "ro", 0700) < 0 ||
+	    move_mount(p->ro_fd, "", p->tmpfs_fd, "ro", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return fail(p, errno, "make a read-only twin of", "tmpfs");
 	return 0;
 }
 
@@ -341,6 +352,8 @@ int native_build_root(struct native_plan *p)
 	if (make_tmpfs(p) < 0 || make_root(p) < 0)
 		return -1;
 	/* What covers hidden and masked things: nothing, which nobody may open. */
+	if (make_read_only_twin(p) < 0)
+		return -1;
 	nofile = openat(p->tmpfs_fd, "nofile", O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC, 0);
 	if (nofile < 0 || mkdirat(p->tmpfs_fd, "nodir", 0) < 0)
 		return fail(p, errno, "make", "covers");

@@ -194,6 +194,8 @@ static struct sandbox *new_sandbox(const struct sandbox_spec *spec)
 	s->pid = -1;
 	s->pidfd = s->sock = s->tmpfs = s->listener = s->ids.lock_fd = -1;
 	s->limits = *spec->limits;
+	if (spec->off & PROT_BIT(PROT_LIMIT_MEMORY))
+		s->limits.memory = 0; /* not sampled either */
 	s->report = mmap(NULL, sizeof *s->report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (s->report == MAP_FAILED) {
 		free(s);
@@ -223,7 +225,7 @@ static int launch(struct native_plan *p, struct sandbox *s, struct cs_err *err)
 
 int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct cs_err *err)
 {
-	struct native_plan plan = { .spec = spec, .start_ns = native_now(), .tmpfs_fd = -1, .root_fd = -1, .proc_fd = -1 };
+	struct native_plan plan = { .spec = spec, .start_ns = native_now(), .tmpfs_fd = -1, .ro_fd = -1, .root_fd = -1, .proc_fd = -1 };
 	CS_FREE const struct sandbox_bind **binds = cs_calloc(spec->n_binds, sizeof *binds);
 	CS_FREE int *idmap = cs_calloc(spec->n_binds, sizeof *idmap);
 	CS_FREE bool *maps = cs_calloc(spec->n_binds, sizeof *maps);
