@@ -5,7 +5,7 @@
  * from the workspace's root, "except:" takes names out again.  The walk is the
  * one part of a start whose cost grows with what exists, so it is bounded, does
  * not enter directories that hold other people's code by the ten thousand, and
- * says so when it gave up.
+ * says so when it gave up.  Unix sockets are hidden too, whatever their name.
  */
 #include "session/session.h"
 
@@ -125,7 +125,8 @@ static void walk(struct search *s, int take_dir, size_t used, unsigned depth)
 			return;
 		}
 		memcpy(s->path + used, e->d_name, n + 1);
-		if (matches(s, e->d_name, s->path)) {
+		/* A socket is a way to whoever listens outside, and no wall of ours stands in it. */
+		if (e->d_type == DT_SOCK || matches(s, e->d_name, s->path)) {
 			cs_strv_take(s->ret, cs_printf("%s/%s", s->root, s->path));
 			continue;
 		}

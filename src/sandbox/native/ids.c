@@ -7,7 +7,8 @@
  * /etc/subgid.  A pair is held by a lock on one byte of one file: it cannot
  * outlive its owner, needs no clearing after a crash, and costs one fcntl.
  *
- * Rootless, or where the region is not mapped: the caller's own id.
+ * Rootless, or in a user namespace where the region is not mapped (some containers): the
+ * caller's own id, which then is not the host's root either.
  */
 #include "sandbox/native/internal.h"
 
@@ -24,14 +25,7 @@
 
 enum { IDS_EACH = 2 };
 
-struct region {
-	uint32_t first, pairs;
-};
-
-/* Where the whole id space is ours to see; and, inside a container whose ids
- * are a block of 65536, the part of it that is kept for dynamic users. */
-static const struct region wide = { 0x70000000, 0x00100000 };
-static const struct region narrow = { 61440, 2000 };
+enum { IDS_FIRST = 0x70000000, IDS_PAIRS = 0x00100000 };
 
 /* The end of the block that starts at id 0 in our own user namespace. */
 static uint64_t mapped_from_zero(const char *map)
@@ -95,12 +89,9 @@ static int pick_range(struct native_ids *ids)
 	char subuid[16384], subgid[16384];
 	uint64_t uids = mapped_from_zero("/proc/self/uid_map"), gids = mapped_from_zero("/proc/self/gid_map");
 	uint64_t top = uids < gids ? uids : gids;
-	const struct region *r = top >= (uint64_t)wide.first + wide.pairs * IDS_EACH ? &wide
-				 : top >= narrow.first + narrow.pairs * IDS_EACH     ? &narrow
-										     : NULL;
 	uint32_t start;
 
-	if (!r)
+	if (top < (uint64_t)IDS_FIRST + (uint64_t)IDS_PAIRS * IDS_EACH)
 		return -ERANGE;
 	fd = open_lock();
 	if (fd < 0)
@@ -110,9 +101,9 @@ static int pick_range(struct native_ids *ids)
 	if (sys_get(AT_FDCWD, "/etc/subgid", subgid, sizeof subgid) < 0)
 		subgid[0] = 0;
 	/* Start at a place of our own, so that a thousand sandboxes do not try the same bytes. */
-	start = (uint32_t)getpid() % r->pairs;
-	for (uint32_t i = 0; i < r->pairs; i++) {
-		uint32_t n = (start + i) % r->pairs, id = r->first + n * IDS_EACH;
+	start = (uint32_t)getpid() % IDS_PAIRS;
+	for (uint32_t i = 0; i < IDS_PAIRS; i++) {
+		uint32_t n = (start + i) % IDS_PAIRS, id = IDS_FIRST + n * IDS_EACH;
 
 		if (in_subid_file(subuid, id) || in_subid_file(subgid, id) || !lock_pair(fd, n))
 			continue;

@@ -161,7 +161,7 @@ static void own_clock(struct native_plan *p)
 	char text[64];
 	int major = 0, minor = 0;
 
-	if (uname(&u) < 0 || sscanf(u.release, "%d.%d", &major, &minor) != 2 || major < 6 || (major == 6 && minor < 1))
+	if (!native_on(p, PROT_PROCFS) || uname(&u) < 0 || sscanf(u.release, "%d.%d", &major, &minor) != 2 || major < 6 || (major == 6 && minor < 1))
 		return;
 	clock_gettime(CLOCK_BOOTTIME, &up);
 	snprintf(text, sizeof text, "boottime -%lld 0", (long long)up.tv_sec);

@@ -50,7 +50,7 @@
 	X(timer_getoverrun) X(timer_gettime) X(timer_settime) X(times) X(tkill) X(truncate) X(umask) X(uname) X(unlink) \
 	X(unlinkat) X(utime) X(utimensat) X(utimes) X(vfork) X(wait4) X(waitid) X(write) X(writev) \
 	X(io_setup) X(io_destroy) X(io_getevents) X(io_submit) X(io_cancel) X(io_pgetevents) X(remap_file_pages) \
-	X(ustat) X(sysfs) X(adjtimex) \
+	X(sysfs) X(adjtimex) \
 	/* no kernel has these any more, and refusing them one by one would cost instructions */ \
 	X(lookup_dcookie) X(epoll_ctl_old) X(epoll_wait_old) X(vserver)
 
@@ -68,7 +68,7 @@
 	X(afs_syscall) X(tuxcall) X(security)
 
 #define SYSCALLS_EPERM(X) \
-	X(get_mempolicy) X(mbind) X(migrate_pages) X(move_pages) X(set_mempolicy) X(vmsplice)
+	X(get_mempolicy) X(mbind) X(migrate_pages) X(move_pages) X(set_mempolicy) X(ustat) X(vmsplice)
 
 /* name, the check in tools/gen_seccomp.c */
 #define SYSCALLS_CHECK(X) \

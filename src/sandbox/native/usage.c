@@ -13,12 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { WALK_MAX = 4096 };
 
 struct walk {
 	pid_t pids[WALK_MAX];
 	size_t n, tasks;
+	ino_t memfd[512]; /* counted already */
+	size_t n_memfd;
 };
 
 static void add_children(struct walk *w, pid_t pid)
@@ -54,15 +57,59 @@ static uint64_t resident(pid_t pid)
 	return rss * 4096;
 }
 
-/* Shared pages count once; costs a walk of the page tables, so only when it matters. */
-static uint64_t proportional(pid_t pid)
+struct shares {
+	uint64_t own, shmem; /* proportional, in bytes */
+};
+
+static uint64_t field(const char *text, const char *name)
 {
-	char path[64], text[2048], *at;
+	const char *at = strstr(text, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) << 10 : 0;
+}
+
+/* Shared pages count once; costs a walk of the page tables, so only when it matters. */
+static void add_proportional(pid_t pid, struct shares *s)
+{
+	char path[64], text[2048];
+	uint64_t shmem;
 
 	snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
-	if (sys_get(AT_FDCWD, path, text, sizeof text) < 0 || !(at = strstr(text, "\nPss:")))
-		return resident(pid);
-	return strtoull(at + 5, NULL, 10) << 10;
+	if (sys_get(AT_FDCWD, path, text, sizeof text) < 0) {
+		s->own += resident(pid);
+		return;
+	}
+	shmem = field(text, "\nPss_Shmem:");
+	s->shmem += shmem;
+	s->own += field(text, "\nPss:") - shmem;
+}
+
+/* A memfd that nobody maps is memory all the same, and only its descriptor tells. */
+static uint64_t memfds(struct walk *w, pid_t pid)
+{
+	char path[64], link[16];
+	CS_DIR DIR *d = NULL;
+	struct dirent *e;
+	uint64_t sum = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		struct stat st;
+		ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof link);
+
+		if (n < 7 || strncmp(link, "/memfd:", 7) != 0 || fstatat(dirfd(d), e->d_name, &st, 0) < 0)
+			continue;
+		for (size_t i = 0; i < w->n_memfd && st.st_ino; i++)
+			if (w->memfd[i] == st.st_ino)
+				st.st_ino = 0;
+		if (!st.st_ino)
+			continue;
+		if (w->n_memfd < sizeof w->memfd / sizeof *w->memfd)
+			w->memfd[w->n_memfd++] = st.st_ino;
+		sum += (uint64_t)st.st_blocks * 512;
+	}
+	return sum;
 }
 
 static uint64_t cpu_ms(pid_t pid)
@@ -82,35 +129,48 @@ static uint64_t cpu_ms(pid_t pid)
 	return (t[0] + t[1] + t[2] + t[3]) * 1000 / (unsigned long long)hz;
 }
 
+/* The private files are memory too; mapped shared memory is files or memfds seen from inside. */
+static uint64_t total(const struct shares *s, uint64_t files)
+{
+	return s->own + (s->shmem > files ? s->shmem : files);
+}
+
+static void measure_memory(struct walk *w, const struct profile_limits *l, struct sandbox_usage *u)
+{
+	struct shares s = { 0 };
+	uint64_t files = u->disk_now, coarse = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		coarse += resident(w->pids[i]);
+		files += memfds(w, w->pids[i]);
+	}
+	u->memory_now = coarse + files;
+	if (u->memory_now <= l->memory)
+		return;
+	for (size_t i = 0; i < w->n; i++)
+		add_proportional(w->pids[i], &s);
+	u->memory_now = total(&s, files);
+	u->oom = u->memory_now > l->memory;
+}
+
 void native_usage_procs(pid_t init, const struct profile_limits *l, bool memory, bool cpu, struct sandbox_usage *u)
 {
 	static struct walk w;
-	uint64_t sum = 0;
 
 	memory = memory && l->memory;
 	cpu = cpu && l->cpu_time;
 	if (!memory && !cpu)
 		return;
-	w.n = w.tasks = 0;
+	w.n = w.tasks = w.n_memfd = 0;
 	w.pids[w.n++] = init;
 	for (size_t i = 0; i < w.n; i++)
 		add_children(&w, w.pids[i]);
-	for (size_t i = 0; i < w.n; i++) {
-		sum += memory ? resident(w.pids[i]) : 0;
-		u->cpu_ms += cpu ? cpu_ms(w.pids[i]) : 0;
-	}
+	for (size_t i = 0; cpu && i < w.n; i++)
+		u->cpu_ms += cpu_ms(w.pids[i]);
 	u->processes = w.n;
 	/* Nobody counts refused forks here; seen at the limit is what can be said. */
 	if (l->pids && w.tasks > l->pids)
 		u->pids_denied = 1;
-	if (!memory)
-		return;
-	sum += u->disk_now; /* the private files are memory too */
-	if (sum > l->memory) {
-		sum = u->disk_now;
-		for (size_t i = 0; i < w.n; i++)
-			sum += proportional(w.pids[i]);
-	}
-	u->memory_now = sum;
-	u->oom = sum > l->memory;
+	if (memory)
+		measure_memory(&w, l, u);
 }
