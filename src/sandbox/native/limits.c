@@ -99,7 +99,8 @@ static int rlimit(int what, uint64_t value)
 	return setrlimit(what, &want);
 }
 
-/* Without a cpu control group: whole CPUs by affinity.  1.5 becomes 2, and that is said. */
+/* Programs size themselves by the CPUs they may run on, so these are as many as the limit, rounded
+ * up; without a cpu control group that is also the limit itself, 1.5 becoming 2, and that is said. */
 static int limit_cpus_by_affinity(double cpus)
 {
 	cpu_set_t have, want;
@@ -146,7 +147,7 @@ int native_rlimits(const struct native_plan *p)
 		return -1;
 	if (l->cpu_time && rlimit(RLIMIT_CPU, l->cpu_time / 1000 + 1) < 0)
 		return -1;
-	if (l->cpus > 0 && !(p->report->active & PROT_BIT(PROT_LIMIT_CPU)) && limit_cpus_by_affinity(l->cpus) < 0)
+	if (l->cpus > 0 && native_on(p, PROT_LIMIT_CPU) && limit_cpus_by_affinity(l->cpus) < 0)
 		return -1;
 	return 0;
 }

@@ -52,17 +52,16 @@ static int mount_proc(const char *subset)
 	return fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
+/* mount(2) with paths, where one call does what takes five with descriptors: both ends are ours,
+ * the tmpfs and procfs, and a bind of the read-only twin is read-only.  The working directory is
+ * the private tmpfs, with the twin at "ro" and the new root at "root". */
 static int cover(struct native_plan *p, const char *with, const char *name)
 {
-	char path[64];
-	CS_FD int to = -1, fd = -1;
+	char from[64], to[64];
 
-	snprintf(path, sizeof path, "proc/%s", name);
-	to = openat(p->root_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (to < 0 && errno == ENOENT)
-		return 0;
-	fd = open_tree(p->ro_fd, with, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (to < 0 || fd < 0 || move_mount(fd, "", to, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+	snprintf(from, sizeof from, "ro/%s", with);
+	snprintf(to, sizeof to, "root/proc/%s", name);
+	if (mount(from, to, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
 		return fail(p, errno, "mask", name);
 	return 0;
 }
@@ -208,6 +207,8 @@ int native_build_proc(struct native_plan *p)
 		return without_procfs(p, errno);
 	if (move_mount(fd, "", p->root_fd, "proc", MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return fail(p, errno, "attach", "");
+	if (fchdir(p->tmpfs_fd) < 0)
+		return fail(p, errno, "prepare", "");
 	if (native_on(p, PROT_PROCFS) && full && faccessat(p->root_fd, "proc/sys", F_OK, 0) == 0) {
 		if (mask(p) < 0 || show_limits(p) < 0)
 			return -1;
