@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 
+#include <math.h>
 #include <string.h>
 
 static void quoted(struct cs_buf *b, const char *s)
@@ -114,7 +115,10 @@ void cs_json_i64(struct cs_json *j, const char *key, int64_t value)
 void cs_json_num(struct cs_json *j, const char *key, double value)
 {
 	lead(j, key);
-	cs_buf_fmt(j->out, "%.6g", value);
+	if (isfinite(value))
+		cs_buf_fmt(j->out, "%.6g", value);
+	else
+		cs_buf_str(j->out, "null"); /* JSON has no word for it */
 }
 
 void cs_json_bool(struct cs_json *j, const char *key, bool value)

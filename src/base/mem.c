@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void *or_die(void *p)
 {
 	if (!p) {
 		static const char text[] = "caisson: out of memory\n";
-		(void)!fwrite(text, 1, sizeof text - 1, stderr);
-		abort();
+		(void)!write(STDERR_FILENO, text, sizeof text - 1);
+		_exit(125);
 	}
 	return p;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mem.h - allocation and string vectors.
  *
- * Small objects whose size we choose abort on exhaustion (cs_new, cs_strdup):
- * a launcher that cannot get 100 bytes has nothing sensible left to do, and
- * aborting is failing closed.  Whatever grows with outside input goes through
+ * Small objects whose size we choose end the process on exhaustion, with a word
+ * and status 125 (cs_new, cs_strdup): a launcher that cannot get 100 bytes has
+ * nothing sensible left to do, and ending is failing closed.  Whatever grows with outside input goes through
  * struct cs_buf (base/buf.h), which has a maximum and reports CS_E_LIMIT.
  */
 #pragma once

@@ -69,7 +69,7 @@ void cs_blunt(char *s)
 		uint32_t cp;
 		size_t n = utf8_at(p, &cp);
 
-		if (n == 0 || (cp < 0x20 && cp != '\n' && cp != '\t') || cp == 0x7f || is_deceptive(cp)) {
+		if (n == 0 || cp < 0x20 || cp == 0x7f || is_deceptive(cp)) {
 			n = n ? n : 1;
 			memset(p, '?', n);
 		}

@@ -14,7 +14,7 @@ void cs_escape(struct cs_buf *b, const char *s);
 /* The same into a caller's array; ends in "..." when cut. Returns dst. */
 char *cs_escape_to(char *dst, size_t size, const char *s);
 
-/* In place: every byte that could act on a terminal becomes '?'; newline and tab stay. */
+/* In place: every byte that could act on a terminal, or forge a line, becomes '?'. */
 void cs_blunt(char *s);
 
 /* "64M", "2GiB", "1.5g", "4096".  K, M, G, T are powers of 1024 in every spelling. */

@@ -70,6 +70,7 @@ int cmd_ps(int argc, char **argv)
 
 	if (parse_json_flag("ps", argc, argv, &json, &err) < 0)
 		return cli_usage_error(&err);
+	(void)session_gc(0, NULL); /* best effort: `caisson gc` reports */
 	if (json) {
 		cs_json_begin(&j, &out, true);
 		cs_json_array(&j, NULL);

@@ -45,6 +45,8 @@ static char *absolute(const char *path)
 
 	if (*path == '/' || !strncmp(path, "~/", 2))
 		return cs_strdup(path);
+	if (strstr(path, "..") && (here = realpath(path, NULL)))
+		return CS_TAKE_PTR(here);
 	here = realpath(".", NULL);
 	if (!strncmp(path, "./", 2))
 		path += 2;
@@ -83,8 +85,11 @@ static int take(const struct cli_opt *opt, const char *value, void *arg, struct 
 	if (opt->key && !strcmp(opt->key, "env")) {
 		override_env(a, value);
 	} else if (opt->key && (!strcmp(opt->name, "ro") || !strcmp(opt->name, "rw"))) {
-		char *path = absolute(value);
+		char *path;
 
+		if (!*value)
+			return cs_fail(err, CS_E_INVALID, 0, "--%s is given an empty path (an unset variable?)", opt->name);
+		path = absolute(value);
 		override(a, opt->key, path, opt->name);
 		return must_exist(opt, path, err);
 	} else if (opt->key) {

@@ -109,6 +109,7 @@ void sandbox_signal(struct sandbox *s, int sig); /* to the program */
 void sandbox_kill(struct sandbox *s);            /* all of it, now */
 /* Waits for the end of everything inside and clears what the host kept for it. */
 void sandbox_wait(struct sandbox *s, struct sandbox_exit *ret);
+bool sandbox_cleared(const struct sandbox *s);   /* after the wait: no control group is left */
 void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret);
 protection_set sandbox_active(const struct sandbox *s);
 const char *sandbox_why_off(const struct sandbox *s, enum protection p); /* NULL if active or unknown */

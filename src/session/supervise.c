@@ -283,6 +283,12 @@ static void loop(struct run *r)
 
 /* ---- verdict ---- */
 
+/* We would not, and not: we could not. */
+static bool is_refusal(enum cs_code code)
+{
+	return code == CS_E_DENIED || code == CS_E_UNSUPPORTED || code == CS_E_INVALID;
+}
+
 static void verdict(struct run *r, const struct sandbox_exit *end)
 {
 	struct session_result *res = r->res;
@@ -291,7 +297,7 @@ static void verdict(struct run *r, const struct sandbox_exit *end)
 
 	if (!end->started) {
 		res->err = end->err;
-		res->reason = end->err.code == CS_E_DENIED || end->err.code == CS_E_UNSUPPORTED ? SESSION_REFUSED : SESSION_NOT_STARTED;
+		res->reason = is_refusal(end->err.code) ? SESSION_REFUSED : SESSION_NOT_STARTED;
 		res->exit_code = cs_code_exit(end->err.code);
 		return;
 	}
@@ -381,11 +387,13 @@ static void record(const char *const *cgroups, size_t n, void *arg)
 	r->record_fd = session_record(r->res->id, r->o, r->workspace, cgroups, n, r->record_path, sizeof r->record_path);
 }
 
+/* While a control group is left the record stays, so that a later command tries again. */
 static void forget(struct run *r)
 {
 	if (r->record_fd < 0)
 		return;
-	(void)unlink(r->record_path); /* if it stays, `caisson gc` takes it */
+	if (!r->box || sandbox_cleared(r->box))
+		(void)unlink(r->record_path); /* if it stays, `caisson gc` takes it */
 	close(r->record_fd);
 }
 
@@ -442,10 +450,9 @@ int session_run(const struct session_opts *o, struct session_result *ret)
 			 cs_escape_to(shown, sizeof shown, s.hide_partly));
 	e = start(&r, &s);
 	if (e < 0)
-		refuse(ret, ret->err.code == CS_E_DENIED || ret->err.code == CS_E_UNSUPPORTED || ret->err.code == CS_E_INVALID
-				    ? SESSION_REFUSED : SESSION_NOT_STARTED);
-	sandbox_free(r.box);
+		refuse(ret, is_refusal(ret->err.code) ? SESSION_REFUSED : SESSION_NOT_STARTED);
 	forget(&r);
+	sandbox_free(r.box);
 	relay_free(r.relay);
 	if (r.sigfd >= 0)
 		close(r.sigfd);

@@ -223,13 +223,17 @@ int sys_cgroup_join_v1(const struct sys_cgroup *cg)
 	return 0;
 }
 
-void sys_cgroup_remove(struct sys_cgroup *cg)
+bool sys_cgroup_remove(struct sys_cgroup *cg)
 {
+	bool all = true;
+
 	for (int c = 0; c < SYS_CG_MAX; c++) {
 		if (cg->dir[c] < 0)
 			continue;
 		close(cg->dir[c]);
 		cg->dir[c] = -1;
-		(void)rmdir(cg->path[c]); /* if something is left in it, `caisson gc` tries again */
+		if (rmdir(cg->path[c]) < 0 && errno != ENOENT)
+			all = false; /* `caisson gc` tries again */
 	}
+	return all;
 }

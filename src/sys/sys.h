@@ -128,5 +128,5 @@ bool sys_cgroup_has(const struct sys_cgroup *cg, enum sys_cgroup_ctl c);
 /* The current process joins; called in the child, by path: the groups may have been made
  * after it was cloned.  CLONE_INTO_CGROUP did v2 already. */
 int sys_cgroup_join_v1(const struct sys_cgroup *cg);
-void sys_cgroup_remove(struct sys_cgroup *cg); /* after everything in it has ended */
+bool sys_cgroup_remove(struct sys_cgroup *cg); /* after everything in it has ended; false: some are left */
 void sys_cgroup_init(struct sys_cgroup *cg);

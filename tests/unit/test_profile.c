@@ -258,7 +258,7 @@ TEST(impossible_limits_are_refused)
 		{ "limits: {cpus: 0}\n", "p.yaml:1:16: limits.cpus: '0' is out of range: at least 0.01, or 'unlimited'" },
 		{ "limits: {cpus: nan}\n",
 		  "p.yaml:1:16: limits.cpus: 'nan' is not a number of processors (such as 0.5 or 2, or unlimited)" },
-		{ "limits: {files: 3}\n", "p.yaml:1:17: limits.files: '3' is out of range: at least 4, or 'unlimited'" },
+		{ "limits: {files: 3}\n", "p.yaml:1:17: limits.files: '3' is out of range: at least 16, or 'unlimited'" },
 	};
 
 	REFUSE_ROWS(rows);

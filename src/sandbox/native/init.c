@@ -151,6 +151,17 @@ static int join_cgroups(struct native_plan *p)
 	return 0;
 }
 
+/* Where memory is sampled, System V segments are what no sample sees: the namespace gets a quarter
+ * of the limit for them.  Where a control group counts them this is not needed, and fails. */
+static void bound_sysv_memory(struct native_plan *p)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%llu", (unsigned long long)(p->spec->limits->memory / 4 / 4096));
+	if (p->builder_userns && p->spec->limits->memory && native_on(p, PROT_IPCNS) && native_on(p, PROT_LIMIT_MEMORY))
+		(void)sys_put(p->proc_fd, "sys/kernel/shmall", text); /* before Linux 5.19 only the host's root may */
+}
+
 /* Time since boot starts at the sandbox's start: what runs inside learns nothing of the host's, and
  * ps agrees with itself.  Needs Linux 6.1, where a vfork child enters its namespace at exec; it is
  * decoration, so where it cannot be had nothing is said. */
@@ -181,6 +192,7 @@ static int own_names(struct native_plan *p)
 	p->umask = umask(022);
 	if (native_on(p, PROT_UTSNS) && (sethostname(NATIVE_HOST, sizeof NATIVE_HOST - 1) < 0 || setdomainname("", 0) < 0))
 		return fail(p, "set the host name");
+	bound_sysv_memory(p);
 	own_clock(p);
 	if (native_on(p, PROT_KEYRING)) {
 		if (sys_new_session_keyring() < 0 && errno != ENOSYS)
@@ -336,7 +348,11 @@ _Noreturn void native_init(struct native_plan *p)
 	if (build(p) < 0)
 		goto failed;
 	/* The program's child writes its own id maps through /proc/self, which must be its own. */
-	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || native_spawn_payload(p, &program) < 0)
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0) {
+		(void)fail(p, "PR_SET_DUMPABLE");
+		goto failed;
+	}
+	if (native_spawn_payload(p, &program) < 0)
 		goto failed;
 	(void)native_send_fd(p->sock, 'T', p->tmpfs_fd); /* for accounting only */
 	if (atomic_load(&p->report->state) == NATIVE_FAILED)

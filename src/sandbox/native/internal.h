@@ -188,6 +188,9 @@ int native_filter_init(void);
 /* refusal.c: answer one waiting notification. 1: *ret says what was refused,
  * 0: nothing to tell, -1: the notifier is gone. */
 int native_refusal(int listener, struct sandbox_refusal *ret);
+/* A socket address as the program gave it, hostile bytes: true when the empty network will refuse
+ * it, and ret names it. */
+bool native_name_destination(const void *addr, size_t len, char *ret, size_t size);
 
 /* message.c: one byte and perhaps a descriptor over the socket to the caller. */
 int native_send_fd(int sock, char what, int fd);

@@ -58,16 +58,12 @@ static const char *ioctl_name(uint32_t request)
 	}
 }
 
-/* True when the address is one that the empty network will refuse, and *ret names it. */
-static bool read_destination(const struct seccomp_notif *n, char *ret, size_t size)
+bool native_name_destination(const void *addr, size_t len, char *ret, size_t size)
 {
 	struct sockaddr_storage ss = { 0 };
-	size_t len = n->data.args[2] < sizeof ss ? (size_t)n->data.args[2] : sizeof ss;
-	struct iovec here = { &ss, len }, there = { (void *)(uintptr_t)n->data.args[1], len };
 	char host[INET6_ADDRSTRLEN];
 
-	if (process_vm_readv((pid_t)n->pid, &here, 1, &there, 1, 0) != (ssize_t)len)
-		return false;
+	memcpy(&ss, addr, len < sizeof ss ? len : sizeof ss);
 	if (ss.ss_family == AF_INET && len >= sizeof(struct sockaddr_in)) {
 		const struct sockaddr_in *in = (const void *)&ss;
 		bool dns = ntohs(in->sin_port) == 53;
@@ -89,6 +85,17 @@ static bool read_destination(const struct seccomp_notif *n, char *ret, size_t si
 		return true;
 	}
 	return false;
+}
+
+static bool read_destination(const struct seccomp_notif *n, char *ret, size_t size)
+{
+	struct sockaddr_storage ss = { 0 };
+	size_t len = n->data.args[2] < sizeof ss ? (size_t)n->data.args[2] : sizeof ss;
+	struct iovec here = { &ss, len }, there = { (void *)(uintptr_t)n->data.args[1], len };
+
+	if (process_vm_readv((pid_t)n->pid, &here, 1, &there, 1, 0) != (ssize_t)len)
+		return false;
+	return native_name_destination(&ss, len, ret, size);
 }
 
 static bool describe(const struct seccomp_notif *n, struct sandbox_refusal *ret)

@@ -216,19 +216,21 @@ static int make_root(struct native_plan *p)
 
 /* ---- binds ---- */
 
-/* "/bin -> usr/bin" stays a symlink: merged systems have five of those. */
-static bool keep_symlink(struct native_plan *p, const struct sandbox_bind *b)
+/* "/bin -> usr/bin" stays a symlink: merged systems have five of those.  1: done. */
+static int keep_symlink(struct native_plan *p, const struct sandbox_bind *b)
 {
 	char to[256];
 	ssize_t n;
 
 	if (!b->optional || strchr(b->source + 1, '/'))
-		return false;
+		return 0;
 	n = readlink(b->source, to, sizeof to - 1);
-	if (n <= 0)
-		return false;
+	if (n < 0 && (errno == EINVAL || errno == ENOENT))
+		return 0;
+	if (n < 0)
+		return fail(p, errno, "look at", b->source);
 	to[n] = 0;
-	return symlinkat(to, p->root_fd, native_target(b) + 1) == 0;
+	return symlinkat(to, p->root_fd, native_target(b) + 1) < 0 ? fail(p, errno, "link", b->source) : 1;
 }
 
 static int bind_ro(struct native_plan *p, const struct sandbox_bind *b, int src, bool dir)
@@ -260,9 +262,10 @@ static int bind_one(struct native_plan *p, size_t i)
 	CS_FD int src = -1;
 	struct stat st;
 	bool dir;
+	int kept = keep_symlink(p, b);
 
-	if (keep_symlink(p, b))
-		return 0;
+	if (kept)
+		return kept < 0 ? kept : 0;
 	src = sys_open_path(b->source);
 	if (src < 0 && b->optional && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
 		return 0;

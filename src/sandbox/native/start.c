@@ -27,7 +27,8 @@ struct sandbox {
 	struct native_ids ids;
 	struct profile_limits limits;
 	struct sandbox_usage last; /* kept after the end */
-	bool waited, stopped;
+	bool waited, stopped, left; /* left: a control group could not be removed */
+	uint64_t seen_cpu_ms, seen_memory; /* the most that samples saw */
 	int status;
 	uint64_t start_ns;
 };
@@ -78,6 +79,14 @@ static void plan_binds(struct native_plan *p, const struct sandbox_bind **binds,
 	p->maps = maps;
 }
 
+/* A child that has ended says itself why; any other failure would leave it waiting. */
+static int hand_over(int sock, char what, int fd, struct cs_err *err)
+{
+	if (native_send_fd(sock, what, fd) == 0 || errno == EPIPE || errno == ECONNRESET)
+		return 0;
+	return cs_fail(err, CS_E_SYSTEM, errno, "hand process 1 what it waits for");
+}
+
 /* In the order the child asks for them: as bound, those in nothing read-only last. */
 static int send_idmaps(struct native_plan *p, int sock, pid_t *stubs, struct cs_err *err)
 {
@@ -92,7 +101,8 @@ static int send_idmaps(struct native_plan *p, int sock, pid_t *stubs, struct cs_
 		fd = native_idmap_userns(&p->ids, st.st_uid, st.st_gid, &stubs[i], err);
 		if (fd < 0)
 			return fd;
-		(void)native_send_fd(sock, 'I', fd); /* fails only when the child has, and it says why */
+		if (hand_over(sock, 'I', fd, err) < 0)
+			return -CS_E_SYSTEM;
 	}
 	return 0;
 }
@@ -180,7 +190,7 @@ static int build_alongside(struct native_plan *p, struct sandbox *s, struct cs_e
 	if (r == 0 && !is_v2(s))
 		r = make_cgroups(p, s, err);
 	if (r == 0)
-		(void)native_send_fd(s->sock, 'C', -1); /* fails only when the child has, and it says why */
+		r = hand_over(s->sock, 'C', -1, err);
 	for (size_t i = 0; i < p->spec->n_binds; i++)
 		if (stubs[i] > 0)
 			native_idmap_reap(stubs[i]); /* last: it waits for them to be scheduled */
@@ -318,8 +328,24 @@ void sandbox_signal(struct sandbox *s, int sig)
 		(void)sys_pidfd_send_signal(s->pidfd, sig); /* fails only when it has ended */
 }
 
+static void keep_most(struct sandbox *s, const struct sandbox_usage *u)
+{
+	if (u->cpu_ms > s->seen_cpu_ms)
+		s->seen_cpu_ms = u->cpu_ms;
+	if (u->memory_now > s->seen_memory)
+		s->seen_memory = u->memory_now;
+}
+
 void sandbox_kill(struct sandbox *s)
 {
+	const struct profile_limits count_all = { .memory = UINT64_MAX, .cpu_time = UINT64_MAX };
+	struct sandbox_usage u = { 0 };
+
+	/* Who is killed with the namespace is reaped by the kernel and counted by nobody: look now. */
+	if (!s->waited && s->pid > 0) {
+		native_usage_procs(s->pid, &count_all, true, true, &u);
+		keep_most(s, &u);
+	}
 	sandbox_signal(s, SIGKILL);
 }
 
@@ -388,11 +414,13 @@ static void usage_final(struct sandbox *s, const struct rusage *ru)
 	if (pids >= 0)
 		u->pids_denied = keyed(pids, "pids.events", "max");
 	usage_disk(s, u);
-	/* Process 1 reaped everybody, at the latest when the namespace was torn down. */
+	/* What process 1 reaped; who was killed with it was looked at before. */
 	u->cpu_ms = (uint64_t)(ru->ru_utime.tv_sec + ru->ru_stime.tv_sec) * 1000 +
 		    (uint64_t)(ru->ru_utime.tv_usec + ru->ru_stime.tv_usec) / 1000;
+	if (u->cpu_ms < s->seen_cpu_ms)
+		u->cpu_ms = s->seen_cpu_ms;
 	if (!u->memory_peak)
-		u->memory_peak = (uint64_t)ru->ru_maxrss << 10;
+		u->memory_peak = (uint64_t)ru->ru_maxrss << 10 > s->seen_memory ? (uint64_t)ru->ru_maxrss << 10 : s->seen_memory;
 }
 
 void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret)
@@ -405,8 +433,14 @@ void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret)
 	usage_cgroup(s, ret);
 	usage_disk(s, ret);
 	native_usage_procs(s->pid, &s->limits, unified(s, SYS_CG_MEMORY) < 0, s->cgroup->dir[SYS_CG_UNIFIED] < 0, ret);
+	keep_most(s, ret);
 	if (ret->pids_denied && unified(s, SYS_CG_PIDS) < 0)
 		s->last.pids_denied = ret->pids_denied; /* remembered: nothing counts on */
+}
+
+bool sandbox_cleared(const struct sandbox *s)
+{
+	return !s->left;
 }
 
 protection_set sandbox_active(const struct sandbox *s)
@@ -476,7 +510,7 @@ void sandbox_wait(struct sandbox *s, struct sandbox_exit *ret)
 		s->report->step_ns[STEP_GONE] = native_now() - s->start_ns;
 		usage_final(s, &ru);
 		s->waited = true;
-		sys_cgroup_remove(s->cgroup);
+		s->left = !sys_cgroup_remove(s->cgroup);
 		s->report->step_ns[STEP_CLEARED] = native_now() - s->start_ns;
 	}
 	judge_end(s, ret);
@@ -493,7 +527,7 @@ void sandbox_free(struct sandbox *s)
 		sandbox_kill(s);
 		sandbox_wait(s, &end);
 	}
-	sys_cgroup_remove(s->cgroup);
+	(void)sys_cgroup_remove(s->cgroup);
 	native_ids_done(&s->ids);
 	fds[0] = &s->pidfd, fds[1] = &s->sock, fds[2] = &s->tmpfs, fds[3] = &s->listener;
 	for (int i = 0; i < 4; i++)
