@@ -107,6 +107,8 @@ int sandbox_event_fd(const struct sandbox *s);
 bool sandbox_take_stop(struct sandbox *s);       /* true once per stop */
 void sandbox_signal(struct sandbox *s, int sig); /* to the program */
 void sandbox_kill(struct sandbox *s);            /* all of it, now */
+/* The inside has hung up: take what is to be told at the end while it is being torn down. */
+void sandbox_look_last(struct sandbox *s);
 /* Waits for the end of everything inside and clears what the host kept for it. */
 void sandbox_wait(struct sandbox *s, struct sandbox_exit *ret);
 bool sandbox_cleared(const struct sandbox *s);   /* after the wait: no control group is left */

@@ -27,7 +27,7 @@ struct sandbox {
 	struct native_ids ids;
 	struct profile_limits limits;
 	struct sandbox_usage last; /* kept after the end */
-	bool waited, stopped, left; /* left: a control group could not be removed */
+	bool waited, stopped, looked, left; /* left: a control group could not be removed */
 	uint64_t seen_cpu_ms, seen_memory; /* the most that samples saw */
 	int status;
 	uint64_t start_ns;
@@ -401,12 +401,15 @@ static void usage_cgroup(struct sandbox *s, struct sandbox_usage *u)
 }
 
 /* What is told at the end, and no more: each file read is time the caller waits. */
-static void usage_final(struct sandbox *s, const struct rusage *ru)
+void sandbox_look_last(struct sandbox *s)
 {
 	struct sandbox_usage *u = &s->last;
 	int mem = unified(s, SYS_CG_MEMORY), pids = unified(s, SYS_CG_PIDS);
 	bool well = atomic_load(&s->report->state) == NATIVE_ENDED && s->report->status == 0;
 
+	if (s->looked)
+		return;
+	s->looked = true;
 	if (mem >= 0)
 		(void)sys_get_u64(mem, is_v2(s) ? "memory.peak" : "memory.max_usage_in_bytes", &u->memory_peak);
 	if (mem >= 0 && !well)
@@ -414,6 +417,13 @@ static void usage_final(struct sandbox *s, const struct rusage *ru)
 	if (pids >= 0)
 		u->pids_denied = keyed(pids, "pids.events", "max");
 	usage_disk(s, u);
+}
+
+static void usage_final(struct sandbox *s, const struct rusage *ru)
+{
+	struct sandbox_usage *u = &s->last;
+
+	sandbox_look_last(s);
 	/* What process 1 reaped; who was killed with it was looked at before. */
 	u->cpu_ms = (uint64_t)(ru->ru_utime.tv_sec + ru->ru_stime.tv_sec) * 1000 +
 		    (uint64_t)(ru->ru_utime.tv_usec + ru->ru_stime.tv_usec) / 1000;
