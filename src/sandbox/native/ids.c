@@ -176,39 +176,40 @@ static _Noreturn int idmap_stub(void *arg)
 		(void)sys_raw(SYS_exit_group, 0, 0, 0);
 }
 
-int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, pid_t *ret_stub, struct cs_err *err)
+int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, struct native_stub *stub, struct cs_err *err)
 {
-	static char stack[4096] __attribute__((aligned(16)));
 	char path[64], text[64];
 	int fd = -1;
 
 	/* A process whose only purpose is to be in the namespace until we hold it. */
-	*ret_stub = clone(idmap_stub, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, (void *)(intptr_t)getpid());
-	if (*ret_stub < 0)
+	stub->pid = clone(idmap_stub, stub->stack + sizeof stub->stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, (void *)(intptr_t)getpid());
+	if (stub->pid < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "make a user namespace for the workspace's ids");
-	snprintf(path, sizeof path, "/proc/%d/gid_map", (int)*ret_stub);
+	snprintf(path, sizeof path, "/proc/%d/gid_map", (int)stub->pid);
 	snprintf(text, sizeof text, "%u %u 1", group, ids->gid);
 	if (sys_put(AT_FDCWD, path, text) == 0) {
-		snprintf(path, sizeof path, "/proc/%d/uid_map", (int)*ret_stub);
+		snprintf(path, sizeof path, "/proc/%d/uid_map", (int)stub->pid);
 		snprintf(text, sizeof text, "%u %u 1", owner, ids->uid);
 		if (sys_put(AT_FDCWD, path, text) == 0) {
-			snprintf(path, sizeof path, "/proc/%d/ns/user", (int)*ret_stub);
+			snprintf(path, sizeof path, "/proc/%d/ns/user", (int)stub->pid);
 			fd = open(path, O_RDONLY | O_CLOEXEC);
 		}
 	}
 	if (fd < 0) {
 		int saved = errno;
 
-		native_idmap_reap(*ret_stub);
-		*ret_stub = 0;
+		native_idmap_reap(stub);
 		return cs_fail(err, CS_E_SYSTEM, saved, "map the workspace's owner to the sandbox's user");
 	}
 	return fd;
 }
 
-void native_idmap_reap(pid_t stub)
+void native_idmap_reap(struct native_stub *stub)
 {
-	kill(stub, SIGKILL);
-	while (waitpid(stub, NULL, __WALL) < 0 && errno == EINTR)
+	if (stub->pid <= 0)
+		return;
+	kill(stub->pid, SIGKILL);
+	while (waitpid(stub->pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
+	stub->pid = 0;
 }

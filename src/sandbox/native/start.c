@@ -88,7 +88,7 @@ static int hand_over(int sock, char what, int fd, struct cs_err *err)
 }
 
 /* In the order the child asks for them: as bound, those in nothing read-only last. */
-static int send_idmaps(struct native_plan *p, int sock, pid_t *stubs, struct cs_err *err)
+static int send_idmaps(struct native_plan *p, int sock, struct native_stub *stubs, struct cs_err *err)
 {
 	for (size_t i = 0; i < p->spec->n_binds; i++) {
 		CS_FD int fd = -1;
@@ -98,7 +98,7 @@ static int send_idmaps(struct native_plan *p, int sock, pid_t *stubs, struct cs_
 			continue;
 		if (stat(p->binds[i]->source, &st) < 0)
 			return cs_fail(err, CS_E_SYSTEM, errno, "open '%s'", p->binds[i]->source);
-		fd = native_idmap_userns(&p->ids, st.st_uid, st.st_gid, &stubs[i], err);
+		fd = native_idmap_userns(&p->ids, st.st_uid, st.st_gid, stubs++, err);
 		if (fd < 0)
 			return fd;
 		if (hand_over(sock, 'I', fd, err) < 0)
@@ -181,19 +181,28 @@ static int make_cgroups(struct native_plan *p, struct sandbox *s, struct cs_err 
 	return native_cgroup_limit(s->cgroup, p->spec->limits, err);
 }
 
+static size_t count_maps(const struct native_plan *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->spec->n_binds; i++)
+		n += p->maps[i];
+	return n;
+}
+
 /* What the caller does while the child builds: on a second CPU it is free. */
 static int build_alongside(struct native_plan *p, struct sandbox *s, struct cs_err *err)
 {
-	CS_FREE pid_t *stubs = cs_calloc(p->spec->n_binds, sizeof *stubs);
+	size_t n = count_maps(p);
+	CS_FREE struct native_stub *stubs = cs_calloc(n, sizeof *stubs);
 	int r = send_idmaps(p, s->sock, stubs, err);
 
 	if (r == 0 && !is_v2(s))
 		r = make_cgroups(p, s, err);
 	if (r == 0)
 		r = hand_over(s->sock, 'C', -1, err);
-	for (size_t i = 0; i < p->spec->n_binds; i++)
-		if (stubs[i] > 0)
-			native_idmap_reap(stubs[i]); /* last: it waits for them to be scheduled */
+	for (size_t i = 0; i < n; i++)
+		native_idmap_reap(&stubs[i]); /* last: it waits for them to be scheduled */
 	return r;
 }
 
