@@ -16,7 +16,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +32,6 @@ enum {
 	DRAIN_MS = 100,
 	DRAIN_ENDED_MS = 2000,   /* for a reader, after a limit or a signal ended the program */
 	GC_ENTRIES = 8,
-	LOOK_US = 400,
 };
 
 struct run {
@@ -247,25 +245,6 @@ static int open_signals(sigset_t *old)
 
 /* ---- the loop ---- */
 
-/* Process 1 has let go of us and is being torn down, some 200 us of work on another CPU.  To sleep
- * and be woken takes about as long again in a virtual machine, so look for it a moment first. */
-static bool ends_soon(struct run *r)
-{
-	struct pollfd end = { .fd = sandbox_pidfd(r->box), .events = POLLIN };
-	struct timespec from, now;
-
-	sandbox_look_last(r->box);
-	(void)session_gc(GC_ENTRIES, NULL); /* best effort: `caisson gc` reports; costs nothing here */
-	clock_gettime(CLOCK_MONOTONIC, &from);
-	do {
-		if (poll(&end, 1, 0) == 1)
-			return true;
-		sched_yield();
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((now.tv_sec - from.tv_sec) * 1000000 + (now.tv_nsec - from.tv_nsec) / 1000 < LOOK_US);
-	return false;
-}
-
 static void loop(struct run *r)
 {
 	struct pollfd fds[16];
@@ -291,9 +270,11 @@ static void loop(struct run *r)
 			if (fds[1].revents && !(fds[0].revents & POLLIN) && sandbox_take_stop(r->box))
 				suspend(r);
 			if (fds[1].revents & POLLHUP && !r->inside_gone) {
+				/* Process 1 has let go of us; while it is torn down on another CPU, what is
+				 * left to do costs nothing. */
 				r->inside_gone = true;
-				if (ends_soon(r))
-					return;
+				sandbox_look_last(r->box);
+				(void)session_gc(GC_ENTRIES, NULL); /* best effort: `caisson gc` reports */
 			}
 			r->notifier_gone |= (fds[2].revents & POLLHUP) != 0 && !(fds[2].revents & POLLIN);
 			if (relay_over(r->relay))
