@@ -169,7 +169,8 @@ def work():
 
 attempt("key", lambda: read(HOME + "/.ssh/id_ed25519"))
 attempt("env", lambda: read(".env"))
-attempt("internet", lambda: connect("192.0.2.1", 443))
+if not os.environ.get("TRY_STAY_HERE"):  # not without the sandbox: nothing is sent beyond this machine
+    attempt("internet", lambda: connect("192.0.2.1", 443))
 attempt("loopback", lambda: connect("127.0.0.1", PORT))
 attempt("bomb", fork_bomb)
 attempt("write", write_outside)

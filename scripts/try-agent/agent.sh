@@ -50,7 +50,8 @@ work() {
 attempt key cat "$home/.ssh/id_ed25519"
 attempt env cat .env
 if have bash; then
-	attempt internet tcp 192.0.2.1 443
+	# Not without the sandbox: nothing is sent beyond this machine.
+	[ -n "${TRY_STAY_HERE:-}" ] || attempt internet tcp 192.0.2.1 443
 	[ "$port" -eq 0 ] || attempt loopback tcp 127.0.0.1 "$port"
 fi
 attempt bomb bomb
