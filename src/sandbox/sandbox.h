@@ -111,6 +111,8 @@ void sandbox_kill(struct sandbox *s);            /* all of it, now */
 void sandbox_look_last(struct sandbox *s);
 /* Waits for the end of everything inside and clears what the host kept for it. */
 void sandbox_wait(struct sandbox *s, struct sandbox_exit *ret);
+/* The workspace's files could not be given to the sandbox's user: they can be read, not changed. */
+bool sandbox_unmapped(const struct sandbox *s);
 bool sandbox_cleared(const struct sandbox *s);   /* after the wait: no control group is left */
 void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret);
 protection_set sandbox_active(const struct sandbox *s);

@@ -370,6 +370,9 @@ static void collect(struct run *r)
 
 		snprintf(res->why_off[p], sizeof res->why_off[p], "%s", r->o->off & PROT_BIT(p) ? "switched off" : why ? why : "");
 	}
+	if (sandbox_unmapped(r->box))
+		say_note("the workspace is on a file system that cannot map ids: its files could be read but not changed "
+			 "(run as their owner, or keep it on ext4, xfs or btrfs)");
 	res->n_steps = sandbox_steps(r->box, res->steps, sizeof res->steps / sizeof *res->steps);
 	verdict(r, &end);
 	if (relay_lost(r->relay) && res->exit_code == 0)

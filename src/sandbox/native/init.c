@@ -163,7 +163,7 @@ static void bound_sysv_memory(struct native_plan *p)
 }
 
 /* Time since boot starts at the sandbox's start: what runs inside learns nothing of the host's, and
- * ps agrees with itself.  Needs Linux 6.1, where a vfork child enters its namespace at exec; it is
+ * ps agrees with itself.  Needs Linux 6.3, where a vfork child enters its namespace at exec; it is
  * decoration, so where it cannot be had nothing is said. */
 static void own_clock(struct native_plan *p)
 {
@@ -172,7 +172,7 @@ static void own_clock(struct native_plan *p)
 	char text[64];
 	int major = 0, minor = 0;
 
-	if (!native_on(p, PROT_PROCFS) || uname(&u) < 0 || sscanf(u.release, "%d.%d", &major, &minor) != 2 || major < 6 || (major == 6 && minor < 1))
+	if (!native_on(p, PROT_PROCFS) || uname(&u) < 0 || sscanf(u.release, "%d.%d", &major, &minor) != 2 || major < 6 || (major == 6 && minor < 3))
 		return;
 	clock_gettime(CLOCK_BOOTTIME, &up);
 	snprintf(text, sizeof text, "boottime -%lld 0", (long long)up.tv_sec);

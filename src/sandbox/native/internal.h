@@ -73,6 +73,7 @@ struct native_report {
 	int status;                /* the program's, as of waitpid */
 	protection_set active;
 	int why[PROT_MAX];         /* errno for what is off */
+	bool unmapped;             /* a layer's base is on a file system that cannot map ids */
 	uint64_t step_ns[STEP_MAX];
 	struct cs_err err;
 	struct sys_cgroup cgroup;  /* the caller's; the inside only reads it */

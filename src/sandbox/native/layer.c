@@ -147,7 +147,9 @@ int native_bind_layer(struct native_plan *p, const struct sandbox_bind *b, size_
 		if (base >= 0 && (place < 0 || move_mount(base, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0))
 			return fail(p, errno, "attach the base of", b->source);
 	}
-	if (base < 0) /* no mapping wanted, or none possible there: others' files stay others' */
+	if (base < 0 && userns >= 0)
+		p->report->unmapped = true; /* none possible there: others' files stay others', and that is said */
+	if (base < 0)
 		base = fcntl(src, F_DUPFD_CLOEXEC, 3);
 	if (hides && fill_mask(p, b, base, mask) < 0)
 		return -1;

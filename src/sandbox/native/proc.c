@@ -28,7 +28,7 @@
 static const char *const masked_dirs[] = { "acpi", "asound", "bus", "fs", "irq", "scsi" };
 static const char *const masked_files[] = {
 	"cmdline", "config.gz", "interrupts", "iomem",	     "kallsyms",   "kcore",	  "key-users",	 "keys",
-	"kmsg",	   "latency_stats", "sched_debug", "sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo",
+	"kmsg",	   "latency_stats", "modules", "sched_debug", "sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo",
 };
 
 static int fail(struct native_plan *p, int sys, const char *what, const char *path)

@@ -457,6 +457,11 @@ void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret)
 		s->last.pids_denied = ret->pids_denied; /* remembered: nothing counts on */
 }
 
+bool sandbox_unmapped(const struct sandbox *s)
+{
+	return s->report->unmapped;
+}
+
 bool sandbox_cleared(const struct sandbox *s)
 {
 	return !s->left;
