@@ -148,15 +148,19 @@ static void fill_home(struct verify *v)
 
 int place_make(struct verify *v, struct cs_err *err)
 {
-	static char template[] = "/tmp/" TMP_PREFIX "XXXXXX";
+	const char *where = getenv("TMPDIR");
 
 	v->locks[0] = v->locks[1] = -1;
 	make_token(v);
-	if (!mkdtemp(template))
-		return cs_fail(err, CS_E_SYSTEM, errno, "make a directory in /tmp");
-	snprintf(v->dir, sizeof v->dir, "%s", template);
+	if (!where || *where != '/' || strlen(where) + sizeof "/" TMP_PREFIX "XXXXXX/workspace" > sizeof v->dir)
+		where = "/tmp";
+	snprintf(v->dir, sizeof v->dir, "%s/" TMP_PREFIX "XXXXXX", where);
+	if (!mkdtemp(v->dir)) {
+		v->dir[0] = 0;
+		return cs_fail(err, CS_E_SYSTEM, errno, "make a directory in %s", where);
+	}
 	v->locks[0] = lock_dir(v->dir);
-	clear_left("/tmp", TMP_PREFIX);
+	clear_left(where, TMP_PREFIX);
 	snprintf(v->ws, sizeof v->ws, "%s/workspace", v->dir);
 	snprintf(v->host, sizeof v->host, "%s/host", v->dir);
 	snprintf(v->rw, sizeof v->rw, "%s/rw", v->dir);

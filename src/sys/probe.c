@@ -330,10 +330,16 @@ static int try_overlay(const void *arg)
 
 	if (builder(CLONE_NEWNS) < 0 || mount("tmpfs", "/tmp", "tmpfs", 0, "size=1m") < 0 || chdir("/tmp") < 0)
 		return -1;
-	if (mkdir("low", 0755) < 0 || mkdir("up", 0755) < 0 || mkdir("work", 0755) < 0 || mkdir("all", 0755) < 0)
+	if (mkdir("low", 0755) < 0 || mkdir("low/d", 0755) < 0 || mkdir("up", 0755) < 0 || mkdir("work", 0755) < 0 || mkdir("all", 0755) < 0)
 		return -1;
 	snprintf(text, sizeof text, "lowerdir=/tmp/low,upperdir=/tmp/up,workdir=/tmp/work,%s", option);
 	return mount("overlay", "/tmp/all", "overlay", 0, text);
+}
+
+/* A directory of the base, removed and made again: the layer must note that it is another one. */
+static int try_replace(const void *arg)
+{
+	return try_overlay(arg) < 0 || rmdir("/tmp/all/d") < 0 ? -1 : mkdir("/tmp/all/d", 0755);
 }
 
 static int try_tmpfs(const void *arg)
@@ -399,6 +405,7 @@ static const char allow_userns[] = "allow user namespaces (see above)";
 
 static void filesystems(struct list *l)
 {
+	const char *option = "redirect_dir=on";
 	struct sys_probe *p;
 	int err = try_in_child(try_procfs, "");
 
@@ -411,12 +418,14 @@ static void filesystems(struct list *l)
 		detail(p, "%s: an outer container has covered parts of its /proc", strerrordesc_np(err));
 	}
 	fix(p, for_want_of_userns(l, p) ? allow_userns : "docker run --security-opt systempaths=unconfined ...  (podman: --security-opt unmask=ALL)");
-	err = try_in_child(try_overlay, "redirect_dir=on");
+	err = try_in_child(try_overlay, option);
 	if (err) /* for those who are not the host's root */
-		err = try_in_child(try_overlay, "userxattr");
+		err = try_in_child(try_overlay, option = "userxattr");
 	p = add(l, "overlayfs", err);
-	if (p->ok)
+	if (p->ok && try_in_child(try_replace, option) == 0)
 		detail(p, "works with a layer in memory");
+	else if (p->ok)
+		detail(p, "works, but a directory removed in a layer cannot be made again (needs Linux 6.6, or root)");
 	fix(p, for_want_of_userns(l, p) ? allow_userns : p->err == ENODEV ? "sudo modprobe overlay" : "a kernel from 5.11 on; until then `--workspace-mode read`");
 	p = add(l, "idmapped mounts", try_in_child(try_idmap, NULL));
 	p->extra = true;
