@@ -226,12 +226,18 @@ static bool same_file(int a, int b)
 
 static int open_json(struct run_args *a, struct cs_err *err)
 {
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
 	if (!a->json)
 		return 0;
 	/* Opened before the start, so that a bad path costs nothing; emptied only when written. */
-	a->json_fd = open(a->json, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+	/* A program that ran before may have put a symlink or a FIFO there. */
+	if (strncmp(a->json, "/dev/", 5) && strncmp(a->json, "/proc/", 6))
+		flags |= O_NOFOLLOW;
+	a->json_fd = open(a->json, flags, 0644);
 	if (a->json_fd < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "--json '%s'", a->json);
+	(void)fcntl(a->json_fd, F_SETFL, 0); /* not O_NONBLOCK any more */
 	/* /dev/stdout, or the file that standard output goes to: write where that stands, cut nothing. */
 	for (int fd = 1; fd <= 2; fd++) {
 		if (!same_file(a->json_fd, fd))

@@ -17,8 +17,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { ENTRIES_MAX = 20000, DEPTH_MAX = 8, HIDDEN_MAX = 1000 };
+enum { ENTRIES_MAX = 20000, DEPTH_MAX = 8, HIDDEN_MAX = 1000, SKIPPED_MAX = 2000 };
 
 static const char *const skipped[] = { "node_modules", ".git", ".hg", ".venv", "venv", "site-packages", "target", "__pycache__", "vendor" };
 
@@ -38,8 +39,20 @@ struct search {
 	struct cs_strv *ret;
 	unsigned entries;
 	bool partly;
+	bool second;     /* in what was skipped at first */
+	struct cs_strv skipped; /* relative paths */
 	char path[4096]; /* relative to root */
 };
+
+/* A socket is a way to whoever listens outside, a FIFO to whoever reads; no wall of ours stands in them. */
+static bool is_channel(int dir, const struct dirent *e)
+{
+	struct stat st;
+
+	if (e->d_type != DT_UNKNOWN)
+		return e->d_type == DT_SOCK || e->d_type == DT_FIFO;
+	return fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode));
+}
 
 static void compile(struct matcher *m, const struct cs_strv *patterns)
 {
@@ -125,22 +138,46 @@ static void walk(struct search *s, int take_dir, size_t used, unsigned depth)
 			return;
 		}
 		memcpy(s->path + used, e->d_name, n + 1);
-		/* A socket is a way to whoever listens outside, and no wall of ours stands in it. */
-		if (e->d_type == DT_SOCK || matches(s, e->d_name, s->path)) {
+		if (is_channel(dirfd(d), e) || matches(s, e->d_name, s->path)) {
 			cs_strv_take(s->ret, cs_printf("%s/%s", s->root, s->path));
 			continue;
 		}
-		if ((e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) || is_skipped(e->d_name))
+		if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)
 			continue;
+		if (!s->second && is_skipped(e->d_name)) {
+			cs_strv_add(&s->skipped, s->path);
+			continue;
+		}
 		if (depth + 1 >= DEPTH_MAX) {
 			s->partly = true;
 			continue;
 		}
 		sub = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (sub < 0 && errno == EACCES) /* we may not look, its owner inside may: all of it is hidden */
+			cs_strv_take(s->ret, cs_printf("%s/%s", s->root, s->path));
 		if (sub < 0)
-			continue; /* a file, or a directory the program cannot enter either */
+			continue;
 		s->path[used + n] = '/';
 		walk(s, sub, used + n + 1, depth + 1);
+	}
+}
+
+/* Other people's code comes last and gets a small share: enough to find what was put there to be
+ * overlooked, not enough to slow every start. */
+static void walk_skipped(struct search *s)
+{
+	s->second = true;
+	s->entries = ENTRIES_MAX - SKIPPED_MAX;
+	for (size_t i = 0; i < s->skipped.n; i++) {
+		CS_FREE char *path = cs_printf("%s/%s", s->root, s->skipped.v[i]);
+		size_t n = strlen(s->skipped.v[i]);
+		int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		memcpy(s->path, s->skipped.v[i], n);
+		s->path[n] = '/';
+		walk(s, fd, n + 1, 1);
 	}
 }
 
@@ -156,5 +193,7 @@ int session_find_hidden(const char *dir, const struct cs_strv *patterns, struct 
 	compile(&s.m, patterns);
 	walk(&s, fd, 0, 0);
 	*ret_partly |= s.partly;
+	walk_skipped(&s);
+	cs_strv_done(&s.skipped);
 	return 0;
 }

@@ -59,9 +59,10 @@ static bool counted(unsigned i)
 
 static bool needs_pipe(const struct relay *r, int fd, enum judge_kind kind)
 {
-	if (kind == JUDGE_MEMFD || (kind == JUDGE_FILE && !r->o.reopen_safe))
+	if (kind == JUDGE_MEMFD || kind == JUDGE_SOCKET || (kind == JUDGE_FILE && !r->o.reopen_safe))
 		return true;
-	return fd != 0 && r->o.max_output != 0;
+	/* With a limit on output nothing that can be written passes uncounted, by whatever number. */
+	return r->o.max_output != 0 && (fd != 0 || (fcntl(0, F_GETFL) & O_ACCMODE) != O_RDONLY);
 }
 
 static int open_pipe(struct relay *r, int fd, int *ret_stdio, struct cs_err *err)
@@ -161,6 +162,7 @@ static int open_one(struct relay *r, int fd, const enum judge_kind kind[3], cons
 	case JUDGE_PASS:
 	case JUDGE_FILE:
 	case JUDGE_MEMFD:
+	case JUDGE_SOCKET:
 	default:
 		break;
 	}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relay.h - what the program inside gets as descriptors 0, 1 and 2.
  *
- * A pipe, socket, FIFO or character device passes through unchanged.  A
+ * A pipe, connected Unix stream, FIFO or character device passes through
+ * unchanged; of another stream socket only the bytes do, and other sockets are
+ * refused, because whoever holds them can connect them anew.  A
  * terminal never does: the program gets a private pty and we move the bytes,
  * so that it cannot push input into, or keep hold of, the caller's terminal.
  * A directory or block device is refused.  A regular file passes through only

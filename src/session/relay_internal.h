@@ -19,9 +19,10 @@
 /* ---- relay_judge.c ---- */
 
 enum judge_kind {
-	JUDGE_PASS,  /* pipe, FIFO, socket, character device: as it is */
+	JUDGE_PASS,  /* pipe, FIFO, Unix stream, character device: as it is */
 	JUDGE_FILE,  /* regular file that can be passed when reopening is barred */
 	JUDGE_MEMFD, /* regular file that Landlock does not see: never passed */
+	JUDGE_SOCKET, /* a stream of the host's network: its bytes pass, it does not */
 	JUDGE_TTY,
 	JUDGE_GONE,  /* a terminal that hung up: /dev/null stands in */
 };

@@ -9,6 +9,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -74,6 +75,27 @@ static enum judge_kind judge_device(int fd)
 	return errno == EIO ? JUDGE_GONE : JUDGE_PASS;
 }
 
+static int option(int fd, int name)
+{
+	int value = -1;
+	socklen_t len = sizeof value;
+
+	return getsockopt(fd, SOL_SOCKET, name, &value, &len) < 0 ? -1 : value;
+}
+
+/* A socket belongs to the network it was made in, and can be connected anew from wherever it is
+ * held: in the program's hands it would be a way out.  Only a connected Unix stream cannot. */
+static int judge_socket(int fd, const char *fix, enum judge_kind *ret, struct cs_err *err)
+{
+	int type = option(fd, SO_TYPE);
+
+	if (type != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 0)
+		return cs_fail(err, CS_E_DENIED, 0, "%s is a socket, and no connected stream: the program could reach the network through it; %s",
+			       names[fd], fix);
+	*ret = option(fd, SO_DOMAIN) == AF_UNIX ? JUDGE_PASS : JUDGE_SOCKET;
+	return 0;
+}
+
 int judge_fd(int fd, enum judge_kind *ret, struct stat *ret_st, struct cs_err *err)
 {
 	const char *fix = fd == 0 ? "redirect it from a file or from /dev/null" : "redirect it to a file or to /dev/null";
@@ -86,9 +108,10 @@ int judge_fd(int fd, enum judge_kind *ret, struct stat *ret_st, struct cs_err *e
 			       names[fd], fix);
 	switch (ret_st->st_mode & S_IFMT) {
 	case S_IFIFO:
-	case S_IFSOCK:
 		*ret = JUDGE_PASS;
 		return 0;
+	case S_IFSOCK:
+		return judge_socket(fd, fix, ret, err);
 	case S_IFCHR:
 		*ret = judge_device(fd);
 		return 0;

@@ -76,6 +76,7 @@ void session_result_json(const struct session_opts *o, const struct session_resu
 	else
 		cs_json_null(&j, "output_bytes");
 	cs_json_u64(&j, "hidden_files", r->hidden);
+	cs_json_bool(&j, "hidden_partly", r->hidden_partly);
 	protections(&j, r);
 	refusals(&j, r);
 	cs_json_end(&j, '}');

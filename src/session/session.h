@@ -74,6 +74,7 @@ struct session_result {
 	size_t n_refusals;
 	unsigned refusals_more;   /* different ones beyond those */
 	size_t hidden;            /* secrets that were hidden in the workspace */
+	bool hidden_partly;       /* the search for them was cut short */
 	struct sandbox_step steps[32];
 	size_t n_steps;
 	char cgroups[64];         /* "v2", "hybrid", ... */

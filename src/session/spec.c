@@ -189,6 +189,20 @@ static void make_env(const struct session_opts *o, struct session_spec *s)
 			s->spec.path = s->env.v[i] + 5;
 }
 
+/* As it was written, and where its directory really is: binds stand at real paths. */
+static void add_absolute(struct session_spec *s, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	CS_FREE char *dir = slash == path ? cs_strdup("/") : cs_strndup(path, (size_t)(slash - path));
+	CS_FREE char *real_dir = realpath(dir, NULL), *real = realpath(path, NULL);
+
+	cs_strv_add(&s->hide, path);
+	if (real_dir && strcmp(real_dir, dir))
+		cs_strv_take(&s->hide, cs_printf("%s%s", strcmp(real_dir, "/") ? real_dir : "", slash));
+	if (real && strcmp(real, path))
+		cs_strv_add(&s->hide, real);
+}
+
 /* Absolute patterns go as they are; relative ones are looked for where the program can read. */
 static int make_hide(const struct session_opts *o, struct session_spec *s, struct cs_err *err)
 {
@@ -198,7 +212,7 @@ static int make_hide(const struct session_opts *o, struct session_spec *s, struc
 
 	for (size_t i = 0; i < patterns->n; i++)
 		if (patterns->v[i][0] == '/')
-			cs_strv_add(&s->hide, patterns->v[i]);
+			add_absolute(s, patterns->v[i]);
 	for (size_t i = 0; r == 0 && i < s->spec.n_binds; i++) {
 		const struct sandbox_bind *b = &s->binds[i];
 

@@ -346,7 +346,7 @@ static void drain(struct run *r)
 {
 	struct pollfd sig = { .fd = r->sigfd, .events = POLLIN };
 
-	uint64_t until = r->ending || r->cancel_signal ? now_ms() + DRAIN_ENDED_MS : UINT64_MAX;
+	uint64_t until = r->ending || r->cancel_signal ? now_ms() + DRAIN_ENDED_MS : r->deadline ? r->deadline : UINT64_MAX;
 
 	do
 		relay_drain(r->relay, DRAIN_MS);
@@ -454,8 +454,10 @@ int session_run(const struct session_opts *o, struct session_result *ret)
 	for (size_t i = 0; i < s.hide.n; i++)
 		ret->hidden += s.workspace && !strncmp(s.hide.v[i], s.workspace, strlen(s.workspace));
 	if (s.hide_partly)
-		say_note("'%s' is large: names deep in it were not searched for secrets to hide; name them with --hide",
-			 cs_escape_to(shown, sizeof shown, s.hide_partly));
+		/* Not silenced by --quiet: it says what is not protected. */
+		say_error("'%s' is too large or too deep to be searched for secrets to the end; name with --hide what must not be seen",
+			  cs_escape_to(shown, sizeof shown, s.hide_partly));
+	ret->hidden_partly = s.hide_partly != NULL;
 	e = start(&r, &s);
 	if (e < 0)
 		refuse(ret, is_refusal(ret->err.code) ? SESSION_REFUSED : SESSION_NOT_STARTED);

@@ -18,7 +18,7 @@
 
 #define CGROOT "/sys/fs/cgroup"
 
-static const char *const ctl_name[SYS_CG_MAX] = { "memory", "pids", "cpu", "unified" };
+static const char *const ctl_name[SYS_CG_MAX] = { "memory", "pids", "cpu", "cpuacct", "unified" };
 static const char *const mode_name[] = { "none", "v1", "hybrid", "v2" };
 
 const char *sys_cgroup_ctl_name(enum sys_cgroup_ctl c)
@@ -186,7 +186,7 @@ void sys_cgroup_plan(struct sys_cgroup *cg, const char *name, unsigned want)
 	}
 	if (cg->mode == SYS_CGROUP_V2 && want)
 		plan_v2(cg, self, name, want);
-	for (int c = 0; cg->mode != SYS_CGROUP_V2 && c <= SYS_CG_CPU; c++)
+	for (int c = 0; cg->mode != SYS_CGROUP_V2 && c <= SYS_CG_CPUACCT; c++)
 		if (want & 1u << c)
 			plan_one(cg, self, name, (enum sys_cgroup_ctl)c);
 }
@@ -213,7 +213,7 @@ int sys_cgroup_join_v1(const struct sys_cgroup *cg)
 		return 0;
 	/* "tasks" and not "cgroup.procs": a thread that moves only itself needs no
 	 * global lock, and that lock waits for an RCU grace period, 10 ms and more. */
-	for (int c = 0; c <= SYS_CG_CPU; c++) {
+	for (int c = 0; c <= SYS_CG_CPUACCT; c++) {
 		char path[sizeof cg->path[c] + 8];
 
 		snprintf(path, sizeof path, "%s/tasks", cg->path[c]);

@@ -105,7 +105,8 @@ int sys_drop_caps(void);
 
 /* cgroup.c */
 enum sys_cgroup_mode { SYS_CGROUP_NONE, SYS_CGROUP_V1, SYS_CGROUP_HYBRID, SYS_CGROUP_V2 };
-enum sys_cgroup_ctl { SYS_CG_MEMORY, SYS_CG_PIDS, SYS_CG_CPU, SYS_CG_UNIFIED, SYS_CG_MAX };
+/* CPUACCT only counts, and only v1 has it apart; UNIFIED is the one directory of v2. */
+enum sys_cgroup_ctl { SYS_CG_MEMORY, SYS_CG_PIDS, SYS_CG_CPU, SYS_CG_CPUACCT, SYS_CG_UNIFIED, SYS_CG_MAX };
 
 struct sys_cgroup {
 	enum sys_cgroup_mode mode;

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/syscall.h>
 
 #include "gen/seccomp_filter.h"
 
@@ -37,6 +39,19 @@ int native_filter_payload(struct native_plan *p, int *ret_listener)
 		return -1;
 	*ret_listener = fd;
 	return 0;
+}
+
+/* Where whole CPUs stand in for a share, the program must not give itself more of them. */
+int native_filter_affinity(void)
+{
+	static const struct sock_filter deny[] = {
+		{ BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr) },
+		{ BPF_JMP | BPF_JEQ | BPF_K, 0, 1, __NR_sched_setaffinity },
+		{ BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM },
+		{ BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW }, /* the main filter judges the ABI */
+	};
+
+	return load(deny, COUNT(deny), 0);
 }
 
 int native_filter_init(void)

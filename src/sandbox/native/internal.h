@@ -76,7 +76,7 @@ struct native_report {
 	bool unmapped;             /* a layer's base is on a file system that cannot map ids */
 	uint64_t step_ns[STEP_MAX];
 	struct cs_err err;
-	struct sys_cgroup cgroup;  /* the caller's; the inside only reads it */
+	struct sys_cgroup cgroup;  /* a copy of the caller's, for the inside to read; the caller never does */
 };
 
 struct native_ids {
@@ -84,6 +84,11 @@ struct native_ids {
 	uint32_t uid, gid;  /* host ids (in the caller's user namespace) the program runs under */
 	int lock_fd;        /* holds the range; closing it gives it back */
 	int why;            /* errno when not ranged */
+};
+
+struct native_owner {
+	uid_t uid;
+	gid_t gid;
 };
 
 /* What the set-up works from: data, complete before clone. */
@@ -98,6 +103,7 @@ struct native_plan {
 	const struct sandbox_bind *const *binds; /* spec's, parents before children */
 	int *idmap;                /* per bind: user namespace to map its owner with, or -1 */
 	const bool *maps;          /* per bind: one is to be waited for from the caller */
+	const struct native_owner *owners; /* per bind that is mapped: whose files it holds */
 	/* set while building */
 	int tmpfs_fd;              /* the private tmpfs, outside the new root */
 	bool tmpfs_on_root;        /* attached on the old / itself */
@@ -188,6 +194,7 @@ int native_spawn_payload(struct native_plan *p, pid_t *ret);
 
 /* filter.c */
 int native_filter_payload(struct native_plan *p, int *ret_listener);
+int native_filter_affinity(void);
 int native_filter_init(void);
 
 /* refusal.c: answer one waiting notification. 1: *ret says what was refused,

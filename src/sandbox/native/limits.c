@@ -24,6 +24,8 @@ unsigned native_cgroup_wanted(const struct profile_limits *l, protection_set off
 		want |= 1u << SYS_CG_PIDS;
 	if (l->cpus > 0 && !(off & PROT_BIT(PROT_LIMIT_CPU)))
 		want |= 1u << SYS_CG_CPU;
+	if (l->cpu_time)
+		want |= 1u << SYS_CG_CPUACCT;
 	return want;
 }
 

@@ -47,6 +47,9 @@ static int enter_userns(struct native_plan *p)
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return fail(p, "PR_SET_DUMPABLE");
 	native_active(p, PROT_USERNS);
+	/* Rootless these count against the caller's own, who needs some, too. */
+	if (p->builder_userns)
+		(void)sys_put(p->proc_fd, "sys/user/max_inotify_instances", "64"); /* read-only in containers */
 	if (!native_on(p, PROT_NESTING))
 		return 0;
 	if (sys_put(p->proc_fd, "sys/user/max_user_namespaces", "0") == 0)
@@ -174,6 +177,9 @@ static int enter_seccomp(struct native_plan *p)
 
 	if (!native_on(p, PROT_SECCOMP))
 		return 0;
+	if (p->spec->limits->cpus > 0 && native_on(p, PROT_LIMIT_CPU) && !(p->report->active & PROT_BIT(PROT_LIMIT_CPU)) &&
+	    native_filter_affinity() < 0)
+		return fail(p, "keep the CPUs as they are");
 	if (native_filter_payload(p, &listener) < 0)
 		return native_missing(p, PROT_SECCOMP, errno, "a system-call filter");
 	native_active(p, PROT_SECCOMP);

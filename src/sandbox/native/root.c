@@ -271,8 +271,13 @@ static int bind_one(struct native_plan *p, size_t i)
 		return 0;
 	if (src < 0 || fstat(src, &st) < 0)
 		return fail(p, errno, "open", b->source);
-	if (p->maps[i] && native_expect(p, 'I', &p->idmap[i]) < 0)
-		return -1;
+	if (p->maps[i]) {
+		/* The owner that is mapped must be this one's: the path may lead elsewhere by now. */
+		if (st.st_uid != p->owners[i].uid || st.st_gid != p->owners[i].gid)
+			return cs_fail(&p->report->err, CS_E_CONFLICT, 0, "'%s' was exchanged while the sandbox was being built", b->source);
+		if (native_expect(p, 'I', &p->idmap[i]) < 0)
+			return -1;
+	}
 	dir = S_ISDIR(st.st_mode);
 	if (!dir && !S_ISREG(st.st_mode))
 		return cs_fail(&p->report->err, CS_E_DENIED, 0, "'%s' is neither a file nor a directory: not given to a sandbox", b->source);
@@ -307,6 +312,17 @@ static int bind_some(struct native_plan *p, bool system)
 	return 0;
 }
 
+/* The innermost bind decides: what is bound inside a layer lies on top of its whiteouts. */
+static bool in_layer(const struct native_plan *p, const char *path)
+{
+	const struct sandbox_bind *inner = NULL;
+
+	for (size_t b = 0; b < p->spec->n_binds; b++) /* parents before children */
+		if (native_below(path, native_target(p->binds[b])) || !strcmp(path, native_target(p->binds[b])))
+			inner = p->binds[b];
+	return inner && inner->kind == SANDBOX_LAYER && native_below(path, native_target(inner));
+}
+
 /* Hidden paths that no layer took care of: cover them with nothing. */
 static int hide_rest(struct native_plan *p)
 {
@@ -314,11 +330,8 @@ static int hide_rest(struct native_plan *p)
 		const char *path = p->spec->hide[i];
 		CS_FD int to = -1, cover = -1;
 		struct stat st;
-		bool layered = false;
 
-		for (size_t b = 0; b < p->spec->n_binds; b++)
-			layered |= p->binds[b]->kind == SANDBOX_LAYER && native_below(path, native_target(p->binds[b]));
-		if (layered)
+		if (in_layer(p, path))
 			continue;
 		to = sys_openat2(p->root_fd, path + 1, O_PATH | O_CLOEXEC, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 		if (to < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EACCES))

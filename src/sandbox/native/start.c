@@ -23,7 +23,7 @@ struct sandbox {
 	pid_t pid;
 	int pidfd, sock, tmpfs, listener;
 	struct native_report *report;
-	struct sys_cgroup *cgroup; /* in the shared page */
+	struct sys_cgroup cgroup_store, *cgroup; /* ours; the inside has a copy to read */
 	struct native_ids ids;
 	struct profile_limits limits;
 	struct sandbox_usage last; /* kept after the end */
@@ -63,7 +63,7 @@ static int by_target_length(const void *a, const void *b)
 }
 
 /* Parents before children; which of them need their owner mapped. */
-static void plan_binds(struct native_plan *p, const struct sandbox_bind **binds, int *idmap, bool *maps)
+static int plan_binds(struct native_plan *p, const struct sandbox_bind **binds, int *idmap, bool *maps, struct native_owner *owners, struct cs_err *err)
 {
 	const struct sandbox_spec *spec = p->spec;
 
@@ -72,11 +72,21 @@ static void plan_binds(struct native_plan *p, const struct sandbox_bind **binds,
 		idmap[i] = -1;
 	}
 	qsort(binds, spec->n_binds, sizeof *binds, by_target_length);
-	for (size_t i = 0; i < spec->n_binds; i++)
+	for (size_t i = 0; i < spec->n_binds; i++) {
+		struct stat st;
+
 		maps[i] = p->ids.ranged && binds[i]->kind != SANDBOX_RO;
+		if (!maps[i])
+			continue;
+		if (stat(binds[i]->source, &st) < 0)
+			return cs_fail(err, CS_E_SYSTEM, errno, "open '%s'", binds[i]->source);
+		owners[i] = (struct native_owner){ st.st_uid, st.st_gid };
+	}
 	p->binds = binds;
 	p->idmap = idmap;
 	p->maps = maps;
+	p->owners = owners;
+	return 0;
 }
 
 /* A child that has ended says itself why; any other failure would leave it waiting. */
@@ -92,13 +102,10 @@ static int send_idmaps(struct native_plan *p, int sock, struct native_stub *stub
 {
 	for (size_t i = 0; i < p->spec->n_binds; i++) {
 		CS_FD int fd = -1;
-		struct stat st;
 
 		if (!p->maps[i])
 			continue;
-		if (stat(p->binds[i]->source, &st) < 0)
-			return cs_fail(err, CS_E_SYSTEM, errno, "open '%s'", p->binds[i]->source);
-		fd = native_idmap_userns(&p->ids, st.st_uid, st.st_gid, stubs++, err);
+		fd = native_idmap_userns(&p->ids, p->owners[i].uid, p->owners[i].gid, stubs++, err);
 		if (fd < 0)
 			return fd;
 		if (hand_over(sock, 'I', fd, err) < 0)
@@ -178,6 +185,7 @@ static int make_cgroups(struct native_plan *p, struct sandbox *s, struct cs_err 
 	if (p->spec->record)
 		record_cgroups(p->spec, s->cgroup);
 	sys_cgroup_create(s->cgroup);
+	s->report->cgroup = *s->cgroup;
 	return native_cgroup_limit(s->cgroup, p->spec->limits, err);
 }
 
@@ -220,7 +228,7 @@ static struct sandbox *new_sandbox(const struct sandbox_spec *spec)
 		free(s);
 		return NULL;
 	}
-	s->cgroup = &s->report->cgroup;
+	s->cgroup = &s->cgroup_store;
 	sys_cgroup_init(s->cgroup);
 	return s;
 }
@@ -248,6 +256,7 @@ int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct 
 	CS_FREE const struct sandbox_bind **binds = cs_calloc(spec->n_binds, sizeof *binds);
 	CS_FREE int *idmap = cs_calloc(spec->n_binds, sizeof *idmap);
 	CS_FREE bool *maps = cs_calloc(spec->n_binds, sizeof *maps);
+	CS_FREE struct native_owner *owners = cs_calloc(spec->n_binds, sizeof *owners);
 	struct sandbox *s = new_sandbox(spec);
 	int r;
 
@@ -260,8 +269,9 @@ int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct 
 	if (r == 0) {
 		plan.ids = s->ids;
 		plan.builder_userns = !s->ids.ranged;
-		plan_binds(&plan, binds, idmap, maps);
-		r = launch(&plan, s, err);
+		r = plan_binds(&plan, binds, idmap, maps, owners, err);
+		if (r == 0)
+			r = launch(&plan, s, err);
 	}
 	if (r < 0) {
 		sandbox_free(s);
@@ -398,6 +408,7 @@ static bool oom_killed(const struct sandbox *s)
 static void usage_cgroup(struct sandbox *s, struct sandbox_usage *u)
 {
 	int mem = unified(s, SYS_CG_MEMORY), pids = unified(s, SYS_CG_PIDS), uni = s->cgroup->dir[SYS_CG_UNIFIED];
+	uint64_t ns;
 
 	if (mem >= 0) {
 		(void)sys_get_u64(mem, is_v2(s) ? "memory.current" : "memory.usage_in_bytes", &u->memory_now);
@@ -407,6 +418,8 @@ static void usage_cgroup(struct sandbox *s, struct sandbox_usage *u)
 		(void)sys_get_u64(pids, "pids.current", &u->processes);
 	if (uni >= 0)
 		u->cpu_ms = keyed(uni, "cpu.stat", "usage_usec") / 1000;
+	else if (sys_get_u64(s->cgroup->dir[SYS_CG_CPUACCT], "cpuacct.usage", &ns) == 0)
+		u->cpu_ms = ns / 1000000;
 }
 
 /* What is told at the end, and no more: each file read is time the caller waits. */
@@ -451,7 +464,8 @@ void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret)
 	*ret = (struct sandbox_usage){ 0 };
 	usage_cgroup(s, ret);
 	usage_disk(s, ret);
-	native_usage_procs(s->pid, &s->limits, unified(s, SYS_CG_MEMORY) < 0, s->cgroup->dir[SYS_CG_UNIFIED] < 0, ret);
+	native_usage_procs(s->pid, &s->limits, unified(s, SYS_CG_MEMORY) < 0,
+			   s->cgroup->dir[SYS_CG_UNIFIED] < 0 && s->cgroup->dir[SYS_CG_CPUACCT] < 0, ret);
 	keep_most(s, ret);
 	if (ret->pids_denied && unified(s, SYS_CG_PIDS) < 0)
 		s->last.pids_denied = ret->pids_denied; /* remembered: nothing counts on */

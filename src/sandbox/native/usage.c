@@ -46,26 +46,50 @@ static void add_children(struct walk *w, pid_t pid)
 	}
 }
 
+static uint64_t field(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) << 10 : 0;
+}
+
+/* Resident pages and the page tables for them, from one task's status; 0: it has no memory. */
+static uint64_t status_memory(int dir, const char *name)
+{
+	char path[64], text[4096];
+
+	snprintf(path, sizeof path, "%.20s/status", name);
+	if (sys_get(dir, path, text, sizeof text) < 0)
+		return 0;
+	return field(text, "\nVmRSS:") + field(text, "\nVmPTE:");
+}
+
 static uint64_t resident(pid_t pid)
 {
-	char path[64], text[128];
-	unsigned long long size, rss;
+	char path[64];
+	CS_DIR DIR *d = NULL;
+	struct dirent *e;
+	uint64_t sum = 0;
 
-	snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
-	if (sys_get(AT_FDCWD, path, text, sizeof text) < 0 || sscanf(text, "%llu %llu", &size, &rss) != 2)
-		return 0;
-	return rss * 4096;
+	/* A first thread that has ended shows nothing, while others hold the memory. */
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d && !sum && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			sum = status_memory(dirfd(d), e->d_name);
+	return sum;
 }
 
 struct shares {
 	uint64_t own, shmem; /* proportional, in bytes */
 };
 
-static uint64_t field(const char *text, const char *name)
+static uint64_t page_tables(const char *pid)
 {
-	const char *at = strstr(text, name);
+	char path[64], text[4096];
 
-	return at ? strtoull(at + strlen(name), NULL, 10) << 10 : 0;
+	snprintf(path, sizeof path, "/proc/%.20s/status", pid);
+	return sys_get(AT_FDCWD, path, text, sizeof text) < 0 ? 0 : field(text, "\nVmPTE:");
 }
 
 /* Shared pages count once; costs a walk of the page tables, so only when it matters. */
@@ -75,13 +99,14 @@ static void add_proportional(pid_t pid, struct shares *s)
 	uint64_t shmem;
 
 	snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
-	if (sys_get(AT_FDCWD, path, text, sizeof text) < 0) {
+	if (sys_get(AT_FDCWD, path, text, sizeof text) <= 0 || !strstr(text, "\nPss:")) {
 		s->own += resident(pid);
 		return;
 	}
 	shmem = field(text, "\nPss_Shmem:");
 	s->shmem += shmem;
-	s->own += field(text, "\nPss:") - shmem;
+	snprintf(path, sizeof path, "%d", (int)pid);
+	s->own += field(text, "\nPss:") - shmem + page_tables(path);
 }
 
 /* A memfd that nobody maps is memory all the same, and only its descriptor tells. */
