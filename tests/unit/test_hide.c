@@ -190,11 +190,21 @@ TEST(the_search_ends_at_a_depth_and_says_so)
 	T_TRUE(partly);
 }
 
-TEST(other_peoples_code_is_not_searched)
+TEST(other_peoples_code_is_searched_last_and_a_little)
 {
+	char path[4096];
+
 	root = t_tmpdir();
 	put("node_modules/a/.env"), put(".git/x/.env"), put("venv/.env"), put("src/.env");
-	FOUND(FIND(".env"), "src/.env");
+	FOUND(FIND(".env"), "src/.env", "node_modules/a/.env", ".git/x/.env", "venv/.env");
+	T_TRUE(!partly);
+	/* However much of it there is: it is not the person's, so nothing is said, and the rest is found. */
+	put("big/node_modules/x");
+	for (int i = 0; i < 3000; i++) {
+		snprintf(path, sizeof path, "%s/big/node_modules/f%d", root, i);
+		close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+	}
+	FOUND(FIND("src"), "src");
 	T_TRUE(!partly);
 }
 

@@ -49,7 +49,7 @@ static int enter_userns(struct native_plan *p)
 	native_active(p, PROT_USERNS);
 	/* Rootless these count against the caller's own, who needs some, too. */
 	if (p->builder_userns)
-		(void)sys_put(p->proc_fd, "sys/user/max_inotify_instances", "64"); /* read-only in containers */
+		(void)sys_put(p->proc_fd, "sys/user/max_inotify_instances", "100"); /* read-only in containers */
 	if (!native_on(p, PROT_NESTING))
 		return 0;
 	if (sys_put(p->proc_fd, "sys/user/max_user_namespaces", "0") == 0)
