@@ -151,7 +151,7 @@ lint: $(GEN)
 	@echo clang-tidy; clang-tidy --quiet --warnings-as-errors='*' $(SRCS) -- -std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION='""' -Isrc -Ibuild 2>/dev/null | grep -v "^$$" ; test $${PIPESTATUS:-0} -eq 0
 	@echo cppcheck; cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem \
 		-D__x86_64__ -DCAISSON_VERSION='""' -Isrc -Ibuild src
-	@echo shellcheck; shellcheck $$(grep -lE '^#!/bin/(ba)?sh' -r scripts packaging tests/integration tests/escape tests/compat bench) tests/run .ci/run
+	@echo shellcheck; shellcheck --severity=warning $$(grep -lE '^#!/bin/(ba)?sh' -r scripts packaging tests/integration tests/escape tests/compat bench) tests/run .ci/run
 
 # ---- installing ----
 

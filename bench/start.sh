@@ -16,7 +16,7 @@ set -u
 
 # Nobody should pay for a search through somebody's long PATH.
 export PATH=/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/usr/local/sbin
-rounds=300 json= check=
+rounds=300 json='' check=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--rounds) rounds=$2; shift ;;
