@@ -819,7 +819,8 @@ def _(m):
 def started(m, *args, **kw):
     """A sandbox that has said it is up, and the mark of its sleeping process."""
     mark = f"{random.randrange(10**6, 10**7)}.{os.getpid()}"
-    p = m.start(*args, *sh(f"echo up; sleep {mark}"), **kw)
+    # exec: dash, when a signal comes between echo and sleep, waits for sleep all the same
+    p = m.start(*args, *sh(f"echo up; exec sleep {mark}"), **kw)
     check(p.stdout.readline() == b"up\n", f"did not start: {p.stderr.read() if p.poll() is not None else ''!r}")
     return p, mark
 
