@@ -166,7 +166,7 @@ int native_write_maps(int proc_dir, const char *pid, unsigned inside_uid, unsign
 }
 
 /* Shares our memory: no call here may touch errno, so it asks the kernel directly. */
-static _Noreturn int idmap_stub(void *arg)
+static _Noreturn int idmap_holder(void *arg)
 {
 	(void)sys_raw(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0);
 	if (sys_raw(SYS_getppid, 0, 0, 0) == (long)(intptr_t)arg) /* else the caller died before that line */
@@ -176,40 +176,40 @@ static _Noreturn int idmap_stub(void *arg)
 		(void)sys_raw(SYS_exit_group, 0, 0, 0);
 }
 
-int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, struct native_stub *stub, struct cs_err *err)
+int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, struct native_holder *holder, struct cs_err *err)
 {
 	char path[64], text[64];
 	int fd = -1;
 
 	/* A process whose only purpose is to be in the namespace until we hold it. */
-	stub->pid = clone(idmap_stub, stub->stack + sizeof stub->stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, (void *)(intptr_t)getpid());
-	if (stub->pid < 0)
+	holder->pid = clone(idmap_holder, holder->stack + sizeof holder->stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, (void *)(intptr_t)getpid());
+	if (holder->pid < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "make a user namespace for the workspace's ids");
-	snprintf(path, sizeof path, "/proc/%d/gid_map", (int)stub->pid);
+	snprintf(path, sizeof path, "/proc/%d/gid_map", (int)holder->pid);
 	snprintf(text, sizeof text, "%u %u 1", group, ids->gid);
 	if (sys_put(AT_FDCWD, path, text) == 0) {
-		snprintf(path, sizeof path, "/proc/%d/uid_map", (int)stub->pid);
+		snprintf(path, sizeof path, "/proc/%d/uid_map", (int)holder->pid);
 		snprintf(text, sizeof text, "%u %u 1", owner, ids->uid);
 		if (sys_put(AT_FDCWD, path, text) == 0) {
-			snprintf(path, sizeof path, "/proc/%d/ns/user", (int)stub->pid);
+			snprintf(path, sizeof path, "/proc/%d/ns/user", (int)holder->pid);
 			fd = open(path, O_RDONLY | O_CLOEXEC);
 		}
 	}
 	if (fd < 0) {
 		int saved = errno;
 
-		native_idmap_reap(stub);
+		native_idmap_reap(holder);
 		return cs_fail(err, CS_E_SYSTEM, saved, "map the workspace's owner to the sandbox's user");
 	}
 	return fd;
 }
 
-void native_idmap_reap(struct native_stub *stub)
+void native_idmap_reap(struct native_holder *holder)
 {
-	if (stub->pid <= 0)
+	if (holder->pid <= 0)
 		return;
-	kill(stub->pid, SIGKILL);
-	while (waitpid(stub->pid, NULL, __WALL) < 0 && errno == EINTR)
+	kill(holder->pid, SIGKILL);
+	while (waitpid(holder->pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
-	stub->pid = 0;
+	holder->pid = 0;
 }

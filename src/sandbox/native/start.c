@@ -98,14 +98,14 @@ static int hand_over(int sock, char what, int fd, struct cs_err *err)
 }
 
 /* In the order the child asks for them: as bound, those in nothing read-only last. */
-static int send_idmaps(struct native_plan *p, int sock, struct native_stub *stubs, struct cs_err *err)
+static int send_idmaps(struct native_plan *p, int sock, struct native_holder *holders, struct cs_err *err)
 {
 	for (size_t i = 0; i < p->spec->n_binds; i++) {
 		CS_FD int fd = -1;
 
 		if (!p->maps[i])
 			continue;
-		fd = native_idmap_userns(&p->ids, p->owners[i].uid, p->owners[i].gid, stubs++, err);
+		fd = native_idmap_userns(&p->ids, p->owners[i].uid, p->owners[i].gid, holders++, err);
 		if (fd < 0)
 			return fd;
 		if (hand_over(sock, 'I', fd, err) < 0)
@@ -202,15 +202,15 @@ static size_t count_maps(const struct native_plan *p)
 static int build_alongside(struct native_plan *p, struct sandbox *s, struct cs_err *err)
 {
 	size_t n = count_maps(p);
-	CS_FREE struct native_stub *stubs = cs_calloc(n, sizeof *stubs);
-	int r = send_idmaps(p, s->sock, stubs, err);
+	CS_FREE struct native_holder *holders = cs_calloc(n, sizeof *holders);
+	int r = send_idmaps(p, s->sock, holders, err);
 
 	if (r == 0 && !is_v2(s))
 		r = make_cgroups(p, s, err);
 	if (r == 0)
 		r = hand_over(s->sock, 'C', -1, err);
 	for (size_t i = 0; i < n; i++)
-		native_idmap_reap(&stubs[i]); /* last: it waits for them to be scheduled */
+		native_idmap_reap(&holders[i]); /* last: it waits for them to be scheduled */
 	return r;
 }
 
