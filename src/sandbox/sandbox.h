@@ -58,7 +58,7 @@ struct sandbox_spec {
 	void *record_arg;
 };
 
-enum sandbox_refusal_kind { SANDBOX_REFUSED_CALL, SANDBOX_REFUSED_CONNECT, SANDBOX_REFUSED_SOCKET };
+enum sandbox_refusal_kind { SANDBOX_REFUSED_CALL, SANDBOX_REFUSED_CONNECT };
 
 /* One thing the program was refused. */
 struct sandbox_refusal {

@@ -51,7 +51,6 @@ struct session_opts {
 	char *const *argv;
 	const char *path;         /* PATH inside; NULL: the system's directories */
 	protection_set off;       /* test builds only */
-	bool no_layer_note;
 };
 
 enum { SESSION_REFUSALS_MAX = 64 };
@@ -77,7 +76,6 @@ struct session_result {
 	bool hidden_partly;       /* the search for them was cut short */
 	struct sandbox_step steps[32];
 	size_t n_steps;
-	char cgroups[64];         /* "v2", "hybrid", ... */
 };
 
 /* Always fills *ret; returns its exit_code. */

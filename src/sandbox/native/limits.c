@@ -64,20 +64,20 @@ static int limit_v1(struct sys_cgroup *cg, const struct profile_limits *l, struc
 	return r;
 }
 
-static int limit_v2(struct sys_cgroup *cg, const struct profile_limits *l, unsigned off, struct cs_err *err)
+static int limit_v2(struct sys_cgroup *cg, const struct profile_limits *l, struct cs_err *err)
 {
 	int dir = cg->dir[SYS_CG_UNIFIED], r = 0;
 
 	if (dir < 0)
 		return 0;
-	if (l->memory && !(off & PROT_BIT(PROT_LIMIT_MEMORY))) {
+	if (l->memory) {
 		r = put(dir, "memory.max", err, "%" PRIu64, l->memory);
 		(void)put(dir, "memory.swap.max", NULL, "0"); /* absent without swap */
 		(void)put(dir, "memory.oom.group", NULL, "1");
 	}
-	if (r == 0 && l->pids && !(off & PROT_BIT(PROT_LIMIT_PIDS)))
+	if (r == 0 && l->pids)
 		r = put(dir, "pids.max", err, "%" PRIu64, l->pids + 1);
-	if (r == 0 && l->cpus > 0 && !(off & PROT_BIT(PROT_LIMIT_CPU)))
+	if (r == 0 && l->cpus > 0)
 		r = put(dir, "cpu.max", err, "%.0f %d", l->cpus * CPU_PERIOD_US, CPU_PERIOD_US);
 	return r;
 }
@@ -85,7 +85,7 @@ static int limit_v2(struct sys_cgroup *cg, const struct profile_limits *l, unsig
 int native_cgroup_limit(struct sys_cgroup *cg, const struct profile_limits *l, struct cs_err *err)
 {
 	if (cg->mode == SYS_CGROUP_V2)
-		return limit_v2(cg, l, 0, err);
+		return limit_v2(cg, l, err);
 	return limit_v1(cg, l, err);
 }
 
