@@ -33,6 +33,16 @@ struct sandbox_bind {
 	const char *source;  /* absolute host path */
 	const char *target;  /* absolute path inside; NULL: the same */
 	bool optional;       /* a missing source is skipped, not an error */
+	/* SANDBOX_LAYER on disk.  0 (which is never a store): the writes go to private memory and end
+	 * with the sandbox.  Else a descriptor of a directory that holds `up` (mode and owner of the
+	 * source) and `wk` (same owner), which take them; inside the source it must be hidden.  Nothing there is synced: the
+	 * caller does that, once the sandbox has ended.  As root what is written belongs to the source's
+	 * owner on disk.  If overlayfs cannot work there sandbox_start() fails with CS_E_UNSUPPORTED. */
+	int store;
+	const int *lowers;   /* with a store: older `up`s between it and the source, newest first */
+	size_t n_lowers;
+	bool redirect;       /* as root: let directories of the source be renamed, which leaves notes
+			      * (redirects) in `up`; only without lowers, and `up` cannot become one */
 };
 
 struct sandbox_spec {
@@ -74,6 +84,7 @@ struct sandbox_usage {
 	uint64_t memory_now, memory_peak;  /* bytes; 0 when not known */
 	uint64_t disk_now, disk_limit;     /* bytes in private files */
 	uint64_t inodes_now, inodes_limit;
+	bool disk_sampled;                 /* no file system holds these limits: who samples must */
 	uint64_t processes;
 	uint64_t pids_denied;              /* forks refused by the process limit */
 	bool oom;                          /* the memory limit killed something */
@@ -95,6 +106,8 @@ struct sandbox_step {
 struct sandbox;
 
 int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct cs_err *err);
+/* Can a layer be kept in that directory?  Makes and removes a directory in it. */
+int sandbox_layer_probe(int dir, struct cs_err *err);
 void sandbox_free(struct sandbox *s);
 
 int sandbox_pidfd(const struct sandbox *s);      /* readable when all of it has ended */

@@ -28,6 +28,7 @@ enum {
 	SAMPLE_MIN_MS = 5,
 	SAMPLE_MAX_MS = 1000,
 	GROWTH_PER_MS = 5 << 20, /* the fastest a program here fills memory: 5 GiB/s */
+	INODES_PER_MS = 100,     /* the fastest it makes files */
 	GRACE_MS = 5000,         /* between a forwarded signal and SIGKILL */
 	DRAIN_MS = 100,
 	DRAIN_ENDED_MS = 2000,   /* for a reader, after a limit or a signal ended the program */
@@ -77,6 +78,27 @@ static uint64_t soonest(uint64_t used, uint64_t limit)
 	return ms < SAMPLE_MIN_MS ? SAMPLE_MIN_MS : ms > SAMPLE_MAX_MS ? SAMPLE_MAX_MS : ms;
 }
 
+static bool disk_full(const struct profile_limits *l, const struct sandbox_usage *u)
+{
+	return l->disk && u->disk_limit &&
+	       (u->disk_now + 65536 > u->disk_limit || (u->inodes_limit && u->inodes_now + 1 > u->inodes_limit));
+}
+
+/* When the disk limit is to be looked at next.  A tmpfs holds its limits itself, and looking only
+ * names them; a layer on disk is held by nothing else. */
+static uint64_t soonest_disk(const struct sandbox_usage *u)
+{
+	uint64_t bytes = soonest(u->disk_now, u->disk_limit), inodes = SAMPLE_MAX_MS;
+
+	if (!u->disk_sampled)
+		return bytes < 20 ? 20 : bytes;
+	if (u->inodes_limit)
+		inodes = u->inodes_now >= u->inodes_limit ? 0 : (u->inodes_limit - u->inodes_now) / INODES_PER_MS;
+	if (inodes < SAMPLE_MIN_MS)
+		inodes = SAMPLE_MIN_MS;
+	return bytes < inodes ? bytes : inodes;
+}
+
 static void sample(struct run *r, uint64_t now)
 {
 	const struct profile_limits *l = &r->o->profile->limits;
@@ -86,14 +108,14 @@ static void sample(struct run *r, uint64_t now)
 	sandbox_usage(r->box, &u);
 	if (u.oom)
 		end_for(r, SESSION_MEMORY);
-	if (l->disk && u.disk_limit && (u.disk_now + 65536 > u.disk_limit || (u.inodes_limit && u.inodes_now + 1 > u.inodes_limit)))
+	if (disk_full(l, &u))
 		end_for(r, SESSION_DISK);
 	if (l->cpu_time && u.cpu_ms >= l->cpu_time)
 		end_for(r, SESSION_CPU_TIME);
 	if (l->memory && (w = soonest(u.memory_now, l->memory)) < wait)
 		wait = w;
-	if (l->disk && u.disk_limit && (w = soonest(u.disk_now, u.disk_limit)) < wait)
-		wait = w < 20 ? 20 : w; /* the file system itself holds; this only names it */
+	if (l->disk && u.disk_limit && (w = soonest_disk(&u)) < wait)
+		wait = w;
 	if (l->cpu_time && (w = (l->cpu_time - (u.cpu_ms < l->cpu_time ? u.cpu_ms : l->cpu_time)) / 2) < wait)
 		wait = w < SAMPLE_MIN_MS ? SAMPLE_MIN_MS : w;
 	r->sample_cap = r->sample_cap * 2 < SAMPLE_MAX_MS ? r->sample_cap * 2 : SAMPLE_MAX_MS;
@@ -317,8 +339,7 @@ static void verdict(struct run *r, const struct sandbox_exit *end)
 			end_for(r, SESSION_MEMORY);
 		else if (l->cpu_time && res->signal && u->cpu_ms + 50 >= l->cpu_time)
 			end_for(r, SESSION_CPU_TIME);
-		else if (l->disk && u->disk_limit &&
-			 (u->disk_now + 65536 > u->disk_limit || (u->inodes_limit && u->inodes_now + 1 > u->inodes_limit)))
+		else if (disk_full(l, u))
 			end_for(r, SESSION_DISK);
 	}
 	if (!r->ending)

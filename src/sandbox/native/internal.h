@@ -7,6 +7,10 @@
  *   init.c      process 1 inside: order of the set-up, then reaping
  *   root.c      the new root: tmpfs, binds, pivot
  *   layer.c     a directory whose writes go to a private layer
+ *   store.c     such a layer on disk
+ *   layer_probe.c  whether one could be kept somewhere
+ *   overlay.c   one overlayfs mount from descriptors
+ *   quota.c     what such a layer takes up
  *   proc.c      /proc: masks, and files that show the sandbox's own limits
  *   etc.c       the few files of /etc that are ours
  *   payload.c   from process 1's child to the program's first instruction
@@ -74,6 +78,7 @@ struct native_report {
 	protection_set active;
 	int why[PROT_MAX];         /* errno for what is off */
 	bool unmapped;             /* a layer's base is on a file system that cannot map ids */
+	bool bad_store;            /* the error is that a layer cannot be kept where the caller wants it */
 	uint64_t step_ns[STEP_MAX];
 	struct cs_err err;
 	struct sys_cgroup cgroup;  /* a copy of the caller's, for the inside to read; the caller never does */
@@ -91,6 +96,12 @@ struct native_owner {
 	gid_t gid;
 };
 
+/* A bind's layers on disk, opened in the sandbox's own mount namespace. */
+struct native_store {
+	int dir;     /* holds `up` and `wk` */
+	int *lowers; /* as many as the bind has */
+};
+
 /* What the set-up works from: data, complete before clone. */
 struct native_plan {
 	const struct sandbox_spec *spec;
@@ -105,6 +116,7 @@ struct native_plan {
 	const bool *maps;          /* per bind: one is to be waited for from the caller */
 	const struct native_owner *owners; /* per bind that is mapped: whose files it holds */
 	/* set while building */
+	struct native_store *stores; /* per bind */
 	int tmpfs_fd;              /* the private tmpfs, outside the new root */
 	bool tmpfs_on_root;        /* attached on the old / itself */
 	int root_fd;               /* the new root */
@@ -168,6 +180,30 @@ int native_rlimits(const struct native_plan *p);
 /* usage.c: adds what no control group tells. */
 void native_usage_procs(pid_t init, const struct profile_limits *l, bool memory, bool cpu, struct sandbox_usage *u);
 
+/* ... and what files without a name hold on disk (a process has them open). */
+uint64_t native_usage_unlinked(pid_t init);
+
+/* quota.c */
+enum { NATIVE_DISK_SLACK = 65536 }; /* this near the limit counts as having reached it */
+struct native_room {
+	uint64_t bytes, inodes;
+};
+struct native_free {
+	uint64_t bytes, inodes;
+};
+struct native_quota {
+	int dir;                 /* the store; -1: none */
+	struct native_room used; /* at the last walk */
+	struct native_free free; /* of the file system, then */
+	uint64_t walked_ns, took_ns;
+	bool known;              /* used means something */
+};
+int native_quota_open(struct native_quota *q, int store);
+void native_quota_done(struct native_quota *q);
+/* Adds the store to what u holds already.  init: whose processes may hold files open, or -1; last:
+ * nothing writes any more. */
+void native_quota_add(struct native_quota *q, const struct native_room *limit, pid_t init, bool last, struct sandbox_usage *u);
+
 /* init.c */
 _Noreturn void native_init(struct native_plan *p);
 
@@ -181,8 +217,35 @@ int native_attach_fd(struct native_plan *p, int mount, const char *path, bool di
 int native_provide(struct native_plan *p, const char *name, const char *path, const char *text);
 
 /* layer.c */
+int native_bind_layer(struct native_plan *p, size_t i, int src, const struct stat *st, int userns);
+
+/* store.c */
+/* The caller's descriptors are of its mount namespace, and a layer must be of ours: the same
+ * directories, opened anew.  Before anything covers their paths. */
+int native_open_stores(struct native_plan *p);
+int native_reopen(int proc_dir, int fd);
+int native_store_open(struct native_plan *p, size_t i, const struct stat *base, int userns, int *ret_upper, int *ret_work);
+int native_store_refused(struct native_plan *p, int sys, const char *source);
+const char *native_store_lacks(int dir, int work, bool userxattr); /* NULL: nothing */
+
+/* overlay.c */
+enum { NATIVE_LOWERS_MAX = 498 }; /* the kernel's 500, less the mask and the base */
+struct native_overlay {
+	int upper, work;
+	const int *lowers;  /* topmost first */
+	size_t n_lowers;
+	int scratch;        /* a directory of ours to mount in for a moment; -1: none */
+	bool userxattr;     /* mounted from a user namespace */
+	bool redirect;      /* directories of the base can be renamed without copying them */
+	bool disk;          /* the upper is on disk: nothing is synced, the caller does that */
+};
+/* A detached mount, or -1. */
+int native_overlay_mount(const struct native_overlay *o);
+/* Takes away what an earlier mount left in the store's work directory. */
+void native_overlay_unmark(int work);
+/* A clone of src whose owner's files belong to the sandbox's user; -1: not possible there. */
 int native_clone_mapped(int src, int userns);
-int native_bind_layer(struct native_plan *p, const struct sandbox_bind *b, size_t i, int src, const struct stat *st, int userns);
+int native_clone_attached(int src, int userns, int scratch, const char *name);
 
 /* proc.c, etc.c */
 int native_build_proc(struct native_plan *p);

@@ -2,43 +2,36 @@
 /* layer.c - a host directory below a private layer that takes the writes.
  *
  * overlayfs: the base (mapped to the sandbox's user as root), a small layer of
- * whiteouts for what is hidden, and an upper layer in the private tmpfs.
+ * whiteouts for what is hidden, and an upper layer in the private tmpfs or,
+ * with older upper layers below it, on disk (store.c).
  */
 #include "sandbox/native/internal.h"
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { EMPTY = AT_EMPTY_PATH };
-
 static int fail(struct native_plan *p, int sys, const char *what, const char *path)
 {
 	return cs_fail(&p->report->err, CS_E_SYSTEM, sys, "%s '%s'", what, path);
 }
 
-/* A clone of src whose owner's files belong to the sandbox's user; -1: not possible there. */
-int native_clone_mapped(int src, int userns)
+/* What stands at rel in the topmost layer that says anything about it; false: nothing, or deleted. */
+static bool stat_merged(const struct native_overlay *o, const char *rel, struct stat *st)
 {
-	struct mount_attr a = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
-	unsigned deep = userns < 0 ? AT_RECURSIVE : 0;
-	CS_FD int fd = open_tree(src, "", EMPTY | deep | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-
-	if (userns >= 0) {
-		a.attr_set |= MOUNT_ATTR_IDMAP;
-		a.userns_fd = (uint64_t)userns;
-	}
-	if (fd < 0 || mount_setattr(fd, "", EMPTY | deep, &a, sizeof a) < 0)
-		return -1;
-	return CS_TAKE_FD(fd);
+	for (size_t i = 0; i < o->n_lowers; i++)
+		if (fstatat(o->lowers[i], rel, st, AT_SYMLINK_NOFOLLOW) == 0)
+			return !(S_ISCHR(st->st_mode) && st->st_rdev == 0);
+	return false;
 }
 
 /* Hidden names below a layer are whiteouts in a small layer of our own between
- * the base and the upper: to the program they are not there at all. */
-static int hide_in_layer(int base, int mask, const char *rel)
+ * the upper and all others: to the program they are not there at all. */
+static int hide_in_layer(const struct native_overlay *below, int mask, const char *rel)
 {
 	char part[4096];
 	size_t len = strlen(rel);
@@ -51,7 +44,7 @@ static int hide_in_layer(int base, int mask, const char *rel)
 			continue;
 		memcpy(part, rel, i);
 		part[i] = 0;
-		if (fstatat(base, part, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+		if (!stat_merged(below, part, &st) || !S_ISDIR(st.st_mode))
 			return 0; /* gone meanwhile: nothing to hide */
 		if (mkdirat(mask, part, 0700) < 0) {
 			if (errno != EEXIST)
@@ -75,49 +68,15 @@ static bool hides_something(const struct native_plan *p, const struct sandbox_bi
 	return false;
 }
 
-static int fill_mask(struct native_plan *p, const struct sandbox_bind *b, int base, int mask)
+static int fill_mask(struct native_plan *p, const struct sandbox_bind *b, const struct native_overlay *below, int mask)
 {
 	for (size_t i = 0; i < p->spec->n_hide; i++) {
 		const char *rel = native_below(p->spec->hide[i], native_target(b));
 
-		if (rel && hide_in_layer(base, mask, rel) < 0)
+		if (rel && hide_in_layer(below, mask, rel) < 0)
 			return fail(p, errno, "hide", p->spec->hide[i]);
 	}
 	return 0;
-}
-
-static int overlay_by_path(struct native_plan *p, int fs, int lower, int mask, int upper, int work)
-{
-	char text[128];
-
-	(void)p;
-	if (mask >= 0)
-		snprintf(text, sizeof text, "/proc/self/fd/%d:/proc/self/fd/%d", mask, lower);
-	else
-		snprintf(text, sizeof text, "/proc/self/fd/%d", lower);
-	if (fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", text, 0) < 0)
-		return -1;
-	snprintf(text, sizeof text, "/proc/self/fd/%d", upper);
-	if (fsconfig(fs, FSCONFIG_SET_STRING, "upperdir", text, 0) < 0)
-		return -1;
-	snprintf(text, sizeof text, "/proc/self/fd/%d", work);
-	return fsconfig(fs, FSCONFIG_SET_STRING, "workdir", text, 0);
-}
-
-static int overlay_mount(struct native_plan *p, int lower, int mask, int upper, int work)
-{
-	CS_FD int fs = fsopen("overlay", FSOPEN_CLOEXEC);
-
-	if (fs < 0)
-		return -1;
-	/* In a user namespace overlayfs keeps its notes in user.* attributes; with real
-	 * root it can also rename directories of the base. */
-	if (p->builder_userns ? fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) < 0
-			      : fsconfig(fs, FSCONFIG_SET_STRING, "redirect_dir", "on", 0) < 0)
-		return -1;
-	if (overlay_by_path(p, fs, lower, mask, upper, work) < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return -1;
-	return fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
 static int make_layer_dir(struct native_plan *p, const char *kind, size_t i, mode_t mode)
@@ -130,30 +89,81 @@ static int make_layer_dir(struct native_plan *p, const char *kind, size_t i, mod
 	return openat(p->tmpfs_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-int native_bind_layer(struct native_plan *p, const struct sandbox_bind *b, size_t i, int src, const struct stat *st, int userns)
+/* The upper layer and overlayfs' work directory: on disk if the caller gave a place, else in the private tmpfs. */
+static int open_upper(struct native_plan *p, size_t i, const struct stat *st, int userns, int *ret_upper, int *ret_work)
 {
-	CS_FD int upper = make_layer_dir(p, "up", i, st->st_mode & 0777), work = make_layer_dir(p, "wk", i, 0700);
-	CS_FD int mask = -1, base = -1, place = -1, fd = -1;
-	bool hides = hides_something(p, b);
+	struct timespec times[2] = { st->st_atim, st->st_mtim };
+	char name[24];
 
-	if (hides)
-		mask = make_layer_dir(p, "mk", i, st->st_mode & 0777);
-	if (upper < 0 || work < 0 || (hides && mask < 0))
-		return fail(p, errno, "make a layer over", b->source);
+	if (p->binds[i]->store)
+		return native_store_open(p, i, st, userns, ret_upper, ret_work);
+	*ret_upper = make_layer_dir(p, "up", i, st->st_mode & 0777);
+	*ret_work = make_layer_dir(p, "wk", i, 0700);
+	if (*ret_upper < 0 || *ret_work < 0)
+		return fail(p, errno, "make a layer over", p->binds[i]->source);
+	snprintf(name, sizeof name, "up%zu", i);
+	(void)utimensat(p->tmpfs_fd, name, times, AT_SYMLINK_NOFOLLOW); /* the merged directory shows them */
+	return 0;
+}
+
+/* The base, mapped to the sandbox's user.  Where that cannot be done others' files stay others', and that is said. */
+static int open_base(struct native_plan *p, size_t i, int src, int userns)
+{
+	char name[24];
+	int fd = -1;
+
+	snprintf(name, sizeof name, "lo%zu", i);
 	if (userns >= 0) {
-		/* Attached outside the new root: overlayfs wants its layers in our namespace. */
-		base = native_clone_mapped(src, userns);
-		place = make_layer_dir(p, "lo", i, 0700);
-		if (base >= 0 && (place < 0 || move_mount(base, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0))
-			return fail(p, errno, "attach the base of", b->source);
+		fd = native_clone_attached(src, userns, p->tmpfs_fd, name);
+		p->report->unmapped |= fd < 0;
 	}
-	if (base < 0 && userns >= 0)
-		p->report->unmapped = true; /* none possible there: others' files stay others', and that is said */
-	if (base < 0)
-		base = fcntl(src, F_DUPFD_CLOEXEC, 3);
-	if (hides && fill_mask(p, b, base, mask) < 0)
+	return fd >= 0 ? fd : fcntl(src, F_DUPFD_CLOEXEC, 3);
+}
+
+/* The mask goes first among the lower layers, and is made from what they hold. */
+static int put_mask(struct native_plan *p, size_t i, const struct stat *st, struct native_overlay *o, int *layers)
+{
+	int mask;
+
+	if (!hides_something(p, p->binds[i]))
+		return 0;
+	mask = make_layer_dir(p, "mk", i, st->st_mode & 0777);
+	if (mask < 0)
+		return fail(p, errno, "make a layer over", p->binds[i]->source);
+	if (fill_mask(p, p->binds[i], o, mask) < 0)
 		return -1;
-	fd = overlay_mount(p, base, mask, upper, work);
+	layers[0] = mask;
+	o->lowers = layers;
+	o->n_lowers++;
+	return 0;
+}
+
+int native_bind_layer(struct native_plan *p, size_t i, int src, const struct stat *st, int userns)
+{
+	const struct sandbox_bind *b = p->binds[i];
+	size_t n = b->store ? b->n_lowers : 0;
+	CS_FREE int *layers = cs_calloc(n + 2, sizeof *layers); /* mask, older uppers, base */
+	CS_FD int upper = -1, work = -1, base = -1, fd = -1;
+	struct native_overlay o = { .lowers = layers + 1, .n_lowers = n + 1, .userxattr = p->builder_userns,
+				    .disk = b->store != 0, .redirect = !b->store || (b->redirect && n == 0), .scratch = p->tmpfs_fd };
+
+	if (n > NATIVE_LOWERS_MAX)
+		return cs_fail(&p->report->err, CS_E_LIMIT, 0, "%zu layers over '%s', at most %d", n, b->source, NATIVE_LOWERS_MAX);
+	if (open_upper(p, i, st, userns, &upper, &work) < 0)
+		return -1;
+	base = open_base(p, i, src, userns);
+	if (base < 0)
+		return fail(p, errno, "open the base of", b->source);
+	for (size_t k = 0; k < n; k++)
+		layers[1 + k] = p->stores[i].lowers[k];
+	layers[1 + n] = base;
+	if (put_mask(p, i, st, &o, layers) < 0)
+		return -1;
+	o.upper = upper;
+	o.work = work;
+	fd = native_overlay_mount(&o);
+	if (fd < 0 && b->store)
+		return native_store_refused(p, errno, b->source);
 	if (fd < 0)
 		return cs_fail(&p->report->err, CS_E_UNSUPPORTED, errno,
 			       "make a private layer over '%s' (overlayfs); `--workspace-mode read` does without", b->source);

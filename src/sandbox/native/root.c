@@ -287,7 +287,7 @@ static int bind_one(struct native_plan *p, size_t i)
 	case SANDBOX_RW:
 		return bind_rw(p, b, src, dir, p->idmap[i]);
 	case SANDBOX_LAYER:
-		return native_bind_layer(p, b, i, src, &st, p->idmap[i]);
+		return native_bind_layer(p, i, src, &st, p->idmap[i]);
 	}
 	return cs_fail(&p->report->err, CS_E_INVALID, 0, "bind '%s': unknown kind", b->source);
 }
@@ -365,6 +365,8 @@ int native_build_root(struct native_plan *p)
 	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof private) < 0)
 		return fail(p, errno, "make mounts private below", "/");
 	native_active(p, PROT_MOUNTNS);
+	if (native_open_stores(p) < 0) /* while nothing stands on their paths yet */
+		return -1;
 	if (make_tmpfs(p) < 0 || make_root(p) < 0)
 		return -1;
 	/* What covers hidden and masked things: nothing, which nobody may open. */

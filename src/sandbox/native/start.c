@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@ struct sandbox {
 	struct native_ids ids;
 	struct profile_limits limits;
 	struct sandbox_usage last; /* kept after the end */
+	struct native_quota *quotas; /* per layer on disk */
+	size_t n_quotas;
 	bool waited, stopped, looked, left; /* left: a control group could not be removed */
 	uint64_t seen_cpu_ms, seen_memory; /* the most that samples saw */
 	int status;
@@ -223,6 +226,8 @@ static struct sandbox *new_sandbox(const struct sandbox_spec *spec)
 	s->limits = *spec->limits;
 	if (spec->off & PROT_BIT(PROT_LIMIT_MEMORY))
 		s->limits.memory = 0; /* not sampled either */
+	if (spec->off & PROT_BIT(PROT_LIMIT_DISK))
+		s->limits.disk = s->limits.inodes = 0;
 	s->report = mmap(NULL, sizeof *s->report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (s->report == MAP_FAILED) {
 		free(s);
@@ -250,6 +255,36 @@ static int launch(struct native_plan *p, struct sandbox *s, struct cs_err *err)
 	return r < 0 ? r : build_alongside(p, s, err);
 }
 
+/* What lands in the layers on disk is counted by us. */
+static int open_quotas(struct sandbox *s, const struct sandbox_spec *spec, struct cs_err *err)
+{
+	s->quotas = cs_calloc(spec->n_binds, sizeof *s->quotas);
+	for (size_t i = 0; i < spec->n_binds; i++)
+		if (spec->binds[i].kind == SANDBOX_LAYER && spec->binds[i].store &&
+		    native_quota_open(&s->quotas[s->n_quotas++], spec->binds[i].store) < 0)
+			return cs_fail(err, CS_E_SYSTEM, errno, "look at the layer on disk over '%s'", spec->binds[i].source);
+	return 0;
+}
+
+/* Whether a layer can be kept where it was asked for is known before anything runs inside: then
+ * the first message comes, or the end. */
+static int wait_for_layers(struct sandbox *s, struct cs_err *err)
+{
+	struct pollfd first = { .fd = s->sock, .events = POLLIN };
+	struct sandbox_exit end;
+
+	if (!s->n_quotas)
+		return 0;
+	while (poll(&first, 1, -1) < 0 && errno == EINTR)
+		;
+	if (atomic_load(&s->report->state) != NATIVE_FAILED || !s->report->bad_store)
+		return 0;
+	sandbox_wait(s, &end);
+	if (err)
+		*err = end.err;
+	return -(int)end.err.code;
+}
+
 int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct cs_err *err)
 {
 	struct native_plan plan = { .spec = spec, .start_ns = native_now(), .tmpfs_fd = -1, .ro_fd = -1, .root_fd = -1, .proc_fd = -1 };
@@ -271,7 +306,11 @@ int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct 
 		plan.builder_userns = !s->ids.ranged;
 		r = plan_binds(&plan, binds, idmap, maps, owners, err);
 		if (r == 0)
+			r = open_quotas(s, spec, err);
+		if (r == 0)
 			r = launch(&plan, s, err);
+		if (r == 0)
+			r = wait_for_layers(s, err);
 	}
 	if (r < 0) {
 		sandbox_free(s);
@@ -400,6 +439,20 @@ static void usage_disk(struct sandbox *s, struct sandbox_usage *u)
 	u->inodes_now = fs.f_files - fs.f_ffree;
 }
 
+/* After memory has been measured: what lies on disk is none. */
+static void usage_stores(struct sandbox *s, bool last, struct sandbox_usage *u)
+{
+	struct native_room limit = { s->limits.disk ? s->limits.disk : UINT64_MAX, s->limits.inodes ? s->limits.inodes : UINT64_MAX };
+
+	for (size_t i = 0; i < s->n_quotas; i++)
+		native_quota_add(&s->quotas[i], &limit, last ? -1 : s->pid, last, u);
+	if (s->n_quotas && s->limits.disk)
+		u->disk_limit = limit.bytes;
+	u->disk_sampled = s->n_quotas > 0;
+	if (s->n_quotas && s->limits.inodes)
+		u->inodes_limit = limit.inodes;
+}
+
 static bool oom_killed(const struct sandbox *s)
 {
 	return keyed(unified(s, SYS_CG_MEMORY), is_v2(s) ? "memory.events" : "memory.oom_control", "oom_kill") > 0;
@@ -439,6 +492,7 @@ void sandbox_look_last(struct sandbox *s)
 	if (pids >= 0)
 		u->pids_denied = keyed(pids, "pids.events", "max");
 	usage_disk(s, u);
+	usage_stores(s, true, u);
 }
 
 static void usage_final(struct sandbox *s, const struct rusage *ru)
@@ -466,6 +520,7 @@ void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret)
 	usage_disk(s, ret);
 	native_usage_procs(s->pid, &s->limits, unified(s, SYS_CG_MEMORY) < 0,
 			   s->cgroup->dir[SYS_CG_UNIFIED] < 0 && s->cgroup->dir[SYS_CG_CPUACCT] < 0, ret);
+	usage_stores(s, false, ret);
 	keep_most(s, ret);
 	if (ret->pids_denied && unified(s, SYS_CG_PIDS) < 0)
 		s->last.pids_denied = ret->pids_denied; /* remembered: nothing counts on */
@@ -565,6 +620,9 @@ void sandbox_free(struct sandbox *s)
 		sandbox_kill(s);
 		sandbox_wait(s, &end);
 	}
+	for (size_t i = 0; i < s->n_quotas; i++)
+		native_quota_done(&s->quotas[i]);
+	free(s->quotas);
 	(void)sys_cgroup_remove(s->cgroup);
 	native_ids_done(&s->ids);
 	fds[0] = &s->pidfd, fds[1] = &s->sock, fds[2] = &s->tmpfs, fds[3] = &s->listener;

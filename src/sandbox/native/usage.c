@@ -10,10 +10,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 enum { WALK_MAX = 4096 };
 
@@ -109,6 +111,17 @@ static void add_proportional(pid_t pid, struct shares *s)
 	s->own += field(text, "\nPss:") - shmem + page_tables(path);
 }
 
+/* Is this inode new to the walk? */
+static bool first_time(struct walk *w, ino_t ino)
+{
+	for (size_t i = 0; i < w->n_memfd; i++)
+		if (w->memfd[i] == ino)
+			return false;
+	if (w->n_memfd < sizeof w->memfd / sizeof *w->memfd)
+		w->memfd[w->n_memfd++] = ino;
+	return true;
+}
+
 /* A memfd that nobody maps is memory all the same, and only its descriptor tells. */
 static uint64_t memfds(struct walk *w, pid_t pid)
 {
@@ -125,14 +138,31 @@ static uint64_t memfds(struct walk *w, pid_t pid)
 
 		if (n < 7 || strncmp(link, "/memfd:", 7) != 0 || fstatat(dirfd(d), e->d_name, &st, 0) < 0)
 			continue;
-		for (size_t i = 0; i < w->n_memfd && st.st_ino; i++)
-			if (w->memfd[i] == st.st_ino)
-				st.st_ino = 0;
-		if (!st.st_ino)
+		if (first_time(w, st.st_ino))
+			sum += (uint64_t)st.st_blocks * 512;
+	}
+	return sum;
+}
+
+/* A file in a layer that has lost its last name, and is held open. */
+static uint64_t unlinked_of(struct walk *w, pid_t pid)
+{
+	char path[64];
+	CS_DIR DIR *d = NULL;
+	struct dirent *e;
+	uint64_t sum = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		struct stat st;
+		struct statfs fs;
+
+		if (e->d_name[0] == '.' || fstatat(dirfd(d), e->d_name, &st, 0) < 0 || st.st_nlink || !S_ISREG(st.st_mode))
 			continue;
-		if (w->n_memfd < sizeof w->memfd / sizeof *w->memfd)
-			w->memfd[w->n_memfd++] = st.st_ino;
-		sum += (uint64_t)st.st_blocks * 512;
+		snprintf(path, sizeof path, "/proc/%d/fd/%.20s", (int)pid, e->d_name);
+		if (statfs(path, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC && first_time(w, st.st_ino))
+			sum += (uint64_t)st.st_blocks * 512;
 	}
 	return sum;
 }
@@ -178,6 +208,25 @@ static void measure_memory(struct walk *w, const struct profile_limits *l, struc
 	u->oom = u->memory_now > l->memory;
 }
 
+static void add_all(struct walk *w, pid_t init)
+{
+	w->n = w->tasks = w->n_memfd = 0;
+	w->pids[w->n++] = init;
+	for (size_t i = 0; i < w->n; i++)
+		add_children(w, w->pids[i]);
+}
+
+uint64_t native_usage_unlinked(pid_t init)
+{
+	static struct walk w;
+	uint64_t sum = 0;
+
+	add_all(&w, init);
+	for (size_t i = 0; i < w.n; i++)
+		sum += unlinked_of(&w, w.pids[i]);
+	return sum;
+}
+
 void native_usage_procs(pid_t init, const struct profile_limits *l, bool memory, bool cpu, struct sandbox_usage *u)
 {
 	static struct walk w;
@@ -186,10 +235,7 @@ void native_usage_procs(pid_t init, const struct profile_limits *l, bool memory,
 	cpu = cpu && l->cpu_time;
 	if (!memory && !cpu)
 		return;
-	w.n = w.tasks = w.n_memfd = 0;
-	w.pids[w.n++] = init;
-	for (size_t i = 0; i < w.n; i++)
-		add_children(&w, w.pids[i]);
+	add_all(&w, init);
 	for (size_t i = 0; cpu && i < w.n; i++)
 		u->cpu_ms += cpu_ms(w.pids[i]);
 	u->processes = w.n;
