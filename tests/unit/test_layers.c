@@ -320,3 +320,15 @@ BOX_TEST(hard_links_count_once)
 	w = watch(&b, "dd if=/dev/zero of=a bs=1M count=30 2>/dev/null; for i in 1 2 3 4 5 6 7 8; do ln a a$i; done; sleep 1.5");
 	T_TRUE(!w.disk);
 }
+
+BOX_TEST(space_cannot_be_reserved_without_writing)
+{
+	struct box b;
+
+	box_init(&b);
+	T_INT(box_sh(&b, "fallocate -l 100M f"), 0); /* in memory the file system holds the limit itself */
+	box_ws(&b)->store = box_store(&b, "s1");
+	T_INT(box_sh(&b, "fallocate -l 1M f 2>/dev/null && exit 1; dd if=/dev/zero of=g bs=1M count=2 2>/dev/null && fallocate -p -l 1M g"), 0);
+	b.limits.disk = 0;
+	T_INT(box_sh(&b, "fallocate -l 1M f"), 0);
+}

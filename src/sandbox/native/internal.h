@@ -258,6 +258,7 @@ int native_spawn_payload(struct native_plan *p, pid_t *ret);
 /* filter.c */
 int native_filter_payload(struct native_plan *p, int *ret_listener);
 int native_filter_affinity(void);
+int native_filter_reserving(void);
 int native_filter_init(void);
 
 /* refusal.c: answer one waiting notification. 1: *ret says what was refused,

@@ -171,6 +171,15 @@ static int enter_landlock(struct native_plan *p)
 
 /* ---- seccomp ---- */
 
+static bool limits_a_store(const struct native_plan *p)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < p->spec->n_binds; i++)
+		any |= p->binds[i]->store != 0;
+	return any && p->spec->limits->disk && native_on(p, PROT_LIMIT_DISK);
+}
+
 static int enter_seccomp(struct native_plan *p)
 {
 	int listener;
@@ -180,6 +189,8 @@ static int enter_seccomp(struct native_plan *p)
 	if (p->spec->limits->cpus > 0 && native_on(p, PROT_LIMIT_CPU) && !(p->report->active & PROT_BIT(PROT_LIMIT_CPU)) &&
 	    native_filter_affinity() < 0)
 		return fail(p, "keep the CPUs as they are");
+	if (limits_a_store(p) && native_filter_reserving() < 0)
+		return fail(p, "keep files from reserving space");
 	if (native_filter_payload(p, &listener) < 0)
 		return native_missing(p, PROT_SECCOMP, errno, "a system-call filter");
 	native_active(p, PROT_SECCOMP);
