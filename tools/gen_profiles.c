@@ -113,10 +113,14 @@ static void put_profile(const struct profile *p, const char *text)
 	put_list("read", &p->files_read);
 	put_list("write", &p->files_write);
 	put_list("hide", &p->files_hide);
+	put_list("protect", &p->commit_protect);
+	put_list("allow", &p->commit_allow);
 	put_list("pass", &p->env_pass);
 	put_list("set", &p->env_set);
 	printf("\t  .locked = %d, .isolation = %d, .workspace = %d, .proc = %d, .require = 0x%xu,\n", p->locked,
 	       (int)p->isolation, (int)p->workspace, (int)p->proc, (unsigned)p->require);
+	printf("\t  .commit = %d, .commit_age = %llu, .commit_size = %llu,\n", (int)p->commit, (unsigned long long)p->commit_age,
+	       (unsigned long long)p->commit_size);
 	put_limits(&p->limits);
 	put_string("text", text);
 	printf("\t},\n");

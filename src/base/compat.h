@@ -18,6 +18,11 @@
 
 #define strerrordesc_np(e) strerror(e) /* constant strings, no lock, no locale data loaded */
 
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE (1 << 0)
+#define RENAME_EXCHANGE  (1 << 1)
+#endif
+
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
 static inline int close_range(unsigned first, unsigned last, int flags)
 {

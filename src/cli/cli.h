@@ -40,6 +40,10 @@ typedef int (*cli_handler)(const struct cli_opt *opt, const char *value, void *a
 /* Parses argv[1..]; stops at "--" or the first word that is no option.  Returns its index.
  * `--help` prints and exits 0. */
 int cli_parse(const struct cli_command *c, int argc, char **argv, cli_handler handle, void *arg, struct cs_err *err);
+/* The same, but options may stand between and after the words, which are collected; after "--" all are words. */
+struct cs_strv;
+int cli_parse_words(const struct cli_command *c, int argc, char **argv, cli_handler handle, void *arg, struct cs_strv *ret_words,
+		    struct cs_err *err);
 void cli_help(const struct cli_command *c);
 void cli_overview(void); /* every command in a line */
 int cli_usage_error(const struct cs_err *err); /* says it, returns 125 */
@@ -51,6 +55,12 @@ int cmd_verify(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_gc(int argc, char **argv);
+int cmd_txn(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
+int cmd_commit(int argc, char **argv);
+int cmd_rollback(int argc, char **argv);
+int cmd_undo(int argc, char **argv);
+int cmd_log(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/change.h"
 #include "cli/cli.h"
 
 #include "base/cleanup.h"
@@ -281,13 +282,17 @@ static int dry_run(const struct run_args *a)
 static int run(struct run_args *a, struct profile *p)
 {
 	static struct session_result res;
-	int code = session_run(&a->o, &res);
+	int code;
+
+	change_recover(a->o.workspace);
+	code = session_run(&a->o, &res);
 
 	if (res.err.code)
 		say_error("%s", res.err.msg);
 	tell_limit(&res, &p->limits);
 	tell_refusals(&res, &p->limits);
 	tell_verbose(&res);
+	change_fate(p, &res);
 	return write_json(a, &res) < 0 && code == 0 ? 125 : code;
 }
 

@@ -12,7 +12,8 @@ static const struct cli_opt run_opts[] = {
 	{ "profile", 'p', "NAME|FILE", NULL, "what the program may do (default: `default`)", "Profile" },
 	{ "require", 0, "NAME,...", "require", "do not start without these protections", NULL },
 	{ "workspace", 'w', "DIR", NULL, "the directory to work in (default: the current one)", "Files" },
-	{ "workspace-mode", 0, "MODE", "workspace", "layer (writes are private), read, write (for real) or none", NULL },
+	{ "workspace-mode", 0, "MODE", "workspace", "layer (changes are a transaction), read, write (for real) or none", NULL },
+	{ "commit", 0, "MODE", "commit.mode", "ask, keep, always, on-success or never (default: ask on a terminal, else keep)", NULL },
 	{ "force", 0, NULL, NULL, "allow the home directory as the workspace", NULL },
 	{ "ro", 0, "PATH", "files.read", "show PATH of the host, read-only (may be repeated)", NULL },
 	{ "rw", 0, "PATH", "files.write", "show PATH of the host, written for real (may be repeated)", NULL },
@@ -38,6 +39,19 @@ static const struct cli_opt run_opts[] = {
 	HELP, END,
 };
 static const struct cli_opt json_opts[] = { JSON, HELP, END };
+#define QUIET { "quiet", 'q', NULL, NULL, "only errors", NULL }
+#define ALL   { "all", 'a', NULL, NULL, "of every workspace, not only this one", NULL }
+static const struct cli_opt txn_opts[] = { ALL, JSON, HELP, END };
+static const struct cli_opt quiet_opts[] = { QUIET, HELP, END };
+static const struct cli_opt commit_opts[] = {
+	{ "allow", 0, "PATH", NULL, "take this although it is held back; '*' for all that can be (may be repeated)", NULL },
+	{ "ours", 0, NULL, NULL, "where both changed: keep the workspace's", NULL },
+	{ "theirs", 0, NULL, NULL, "where both changed: take the program's", NULL },
+	{ "ours-for", 0, "PATH", NULL, "the same for one path or directory (may be repeated)", NULL },
+	{ "theirs-for", 0, "PATH", NULL, "the same for one path or directory (may be repeated)", NULL },
+	{ "yes", 'y', NULL, NULL, "ask nothing: what is held back stays pending", NULL },
+	QUIET, HELP, END,
+};
 static const struct cli_opt kill_opts[] = { { "force", 'f', NULL, NULL, "do not let the program end by itself: SIGKILL", NULL }, HELP, END };
 static const struct cli_opt verify_opts[] = { JSON, { "quick", 0, NULL, NULL, "leave out the checks that take seconds", NULL }, HELP, END };
 static const struct cli_opt profile_opts[] = {
@@ -51,8 +65,8 @@ static const struct cli_opt help_opts[] = { HELP, END };
 const struct cli_command cli_commands[] = {
 	{ "run", "[OPTION...] [--] COMMAND [ARG...]", "run a program in a sandbox", cmd_run, run_opts,
 	  "The program sees a read-only system, the workspace, and nothing else of this machine: no network, no home\n"
-	  "directory, no other processes. What it writes in the workspace goes to a private layer that is thrown away at\n"
-	  "the end, unless the profile or --workspace-mode says otherwise.\n"
+	  "directory, no other processes. What it writes in the workspace is a transaction: nothing there changes before it\n"
+	  "is committed (--commit, or `caisson commit` later), and `caisson undo` takes it back after that, too.\n"
 	  "Exit status: the program's own; 124 timed out; 125 refused; 126 cannot execute; 127 not found;\n"
 	  "128+N ended by signal N; 137 a limit was reached (standard error and --json say which).",
 	  "  $ caisson run -- python3 agent.py\n"
@@ -60,6 +74,25 @@ const struct cli_command cli_commands[] = {
 	  "  $ caisson run --profile coding -- bash\n"
 	  "  $ caisson run --ro /srv/data --env API_MODE=test -- ./tool\n"
 	  "  $ caisson run --dry-run -- true\n" },
+	{ "txn", "list [--all] | show [ID]", "list transactions, or look at one", cmd_txn, txn_opts,
+	  "A transaction is what one run wrote in its workspace: pending until it is committed or rolled back, and after a\n"
+	  "commit still there to be undone. Without an ID: the latest of the workspace that the current directory lies in.",
+	  "  $ caisson txn list\n  $ caisson txn show t-4k2q\n" },
+	{ "commit", "[ID] [PATH...]", "make pending changes count", cmd_commit, commit_opts,
+	  "All of it or, with paths, only those: wholly or not at all, also when the machine stops in the middle; on disk when\n"
+	  "it reports success. If a path was changed in the workspace since the program started, nothing is committed and\n"
+	  "every such path is named. What could act outside the sandbox later (hooks, CI files, links that lead out, ...) is\n"
+	  "held back until it is allowed by name.\n"
+	  "Exit status: 0 committed; 1 a conflict, or something was held back; 125 an error.",
+	  "  $ caisson commit\n  $ caisson commit t-4k2q src/\n  $ caisson commit t-4k2q --allow .git/hooks/pre-commit\n"
+	  "  $ caisson commit t-4k2q --theirs-for README.md\n" },
+	{ "rollback", "[ID]", "throw pending changes away", cmd_rollback, quiet_opts, "The workspace stays as it is.", "  $ caisson rollback t-4k2q\n" },
+	{ "undo", "[ID]", "take a commit back", cmd_undo, quiet_opts,
+	  "The workspace becomes as it was before the commit, and the transaction is pending again. If one of its files was\n"
+	  "edited since, nothing is changed and each is named (exit status 1).",
+	  "  $ caisson undo t-4k2q\n" },
+	{ "log", "[--all] [--json]", "show what became of transactions", cmd_log, txn_opts,
+	  "One line for each that was kept, committed, undone, rolled back, dropped or recovered after a crash.", "  $ caisson log\n" },
 	{ "profile", "list|show|check|schema|explain [NAME|FILE...]", "look at profiles and check them", cmd_profile, profile_opts,
 	  "A profile is one YAML file that says what a program may do: files, environment, limits, required protections.\n"
 	  "  list               the built-in profiles\n"

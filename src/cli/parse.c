@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include "base/say.h"
+#include "base/mem.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -129,4 +130,23 @@ int cli_usage_error(const struct cs_err *err)
 {
 	say_error("%s", err->msg);
 	return 125;
+}
+
+int cli_parse_words(const struct cli_command *c, int argc, char **argv, cli_handler handle, void *arg, struct cs_strv *ret_words,
+		    struct cs_err *err)
+{
+	int i = 0;
+
+	while (i + 1 < argc) {
+		int n = cli_parse(c, argc - i, argv + i, handle, arg, err);
+		bool ended = n > 1 && !strcmp(argv[i + n - 1], "--");
+
+		if (n < 0)
+			return n;
+		i += n;
+		for (int first = i; i < argc && (ended || i == first); i++)
+			cs_strv_add(ret_words, argv[i]);
+		i--; /* cli_parse() starts behind its first word */
+	}
+	return 0;
 }

@@ -10,11 +10,13 @@
 struct builtin {
 	const char *text; /* the YAML it came from */
 	const char *name, *description, *extends;
-	const char *read, *write, *hide, *pass, *set;
+	const char *read, *write, *hide, *protect, *allow, *pass, *set;
 	bool locked;
 	enum profile_isolation isolation;
 	enum profile_workspace workspace;
 	enum profile_proc proc;
+	enum profile_commit commit;
+	uint64_t commit_age, commit_size;
 	struct profile_limits limits;
 	protection_set require;
 };
@@ -39,12 +41,17 @@ static void copy(const struct builtin *b, struct profile *p)
 		.isolation = b->isolation,
 		.workspace = b->workspace,
 		.proc = b->proc,
+		.commit = b->commit,
+		.commit_age = b->commit_age,
+		.commit_size = b->commit_size,
 		.limits = b->limits,
 		.require = b->require,
 	};
 	unpack(&p->files_read, b->read);
 	unpack(&p->files_write, b->write);
 	unpack(&p->files_hide, b->hide);
+	unpack(&p->commit_protect, b->protect);
+	unpack(&p->commit_allow, b->allow);
 	unpack(&p->env_pass, b->pass);
 	unpack(&p->env_set, b->set);
 }

@@ -392,6 +392,8 @@ void profile_done(struct profile *p)
 	cs_strv_done(&p->files_read);
 	cs_strv_done(&p->files_write);
 	cs_strv_done(&p->files_hide);
+	cs_strv_done(&p->commit_protect);
+	cs_strv_done(&p->commit_allow);
 	cs_strv_done(&p->env_pass);
 	cs_strv_done(&p->env_set);
 	*p = (struct profile){ 0 };

@@ -37,6 +37,7 @@ struct profile_limits {
 
 enum profile_proc { PROFILE_PROC_FULL, PROFILE_PROC_PID };
 enum profile_workspace { PROFILE_WS_LAYER, PROFILE_WS_READ, PROFILE_WS_WRITE, PROFILE_WS_NONE };
+enum profile_commit { PROFILE_COMMIT_AUTO, PROFILE_COMMIT_ASK, PROFILE_COMMIT_KEEP, PROFILE_COMMIT_ALWAYS, PROFILE_COMMIT_ON_SUCCESS, PROFILE_COMMIT_NEVER };
 enum profile_isolation { PROFILE_ISO_NATIVE, PROFILE_ISO_MAX };
 
 struct profile {
@@ -53,6 +54,10 @@ struct profile {
 	struct cs_strv env_pass;    /* names or patterns (LC_*) taken from the caller */
 	struct cs_strv env_set;     /* NAME=VALUE */
 	struct profile_limits limits;
+	enum profile_commit commit;      /* what becomes of changes to the workspace */
+	struct cs_strv commit_protect;   /* names that are asked for one by one */
+	struct cs_strv commit_allow;     /* those of them that are not */
+	uint64_t commit_age, commit_size; /* ms, bytes: how long and how much is kept for an undo */
 	protection_set require;
 };
 
@@ -75,6 +80,7 @@ const char *profile_builtin_summary(size_t i);
 const char *profile_builtin_text(size_t i); /* its YAML */
 const char *profile_proc_name(enum profile_proc v);
 const char *profile_workspace_name(enum profile_workspace v);
+const char *profile_commit_name(enum profile_commit v);
 
 struct cs_buf;
 /* The merged profile as YAML that loads back to the same profile. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 _Static_assert(sizeof(enum profile_workspace) == sizeof(unsigned) && sizeof(enum profile_proc) == sizeof(unsigned) &&
-		       sizeof(enum profile_isolation) == sizeof(unsigned),
+		       sizeof(enum profile_isolation) == sizeof(unsigned) && sizeof(enum profile_commit) == sizeof(unsigned),
 	       "KEY_WORD writes these through unsigned");
 
 static const struct key_word isolation_words[] = {
@@ -18,10 +18,20 @@ static const struct key_word isolation_words[] = {
 };
 
 static const struct key_word workspace_words[] = {
-	{ "layer", PROFILE_WS_LAYER, 2, "may be changed; the changes are private and thrown away" },
+	{ "layer", PROFILE_WS_LAYER, 2, "may be changed; the changes are a transaction" },
 	{ "read", PROFILE_WS_READ, 1, "may be read" },
 	{ "write", PROFILE_WS_WRITE, 3, "may be changed for real" },
 	{ "none", PROFILE_WS_NONE, 0, "is not there" },
+	{ 0 },
+};
+
+static const struct key_word commit_words[] = {
+	{ "auto", PROFILE_COMMIT_AUTO, 1, "are asked for on a terminal and kept elsewhere" },
+	{ "ask", PROFILE_COMMIT_ASK, 1, "are asked for" },
+	{ "keep", PROFILE_COMMIT_KEEP, 1, "are kept until somebody commits them or rolls them back" },
+	{ "always", PROFILE_COMMIT_ALWAYS, 3, "are committed when the program has ended" },
+	{ "on-success", PROFILE_COMMIT_ON_SUCCESS, 2, "are committed when it has ended with status 0, else kept" },
+	{ "never", PROFILE_COMMIT_NEVER, 0, "are thrown away" },
 	{ 0 },
 };
 
@@ -55,6 +65,17 @@ const struct key profile_keys[] = {
 	  .doc = "What separates the program from the host." },
 	{ "workspace", KEY_WORD, WIDEN_WORD, AT(workspace), workspace_words, .fallback = "layer",
 	  .doc = "What the program may do with the workspace directory." },
+	{ "commit.mode", KEY_WORD, WIDEN_WORD, AT(commit), commit_words, .fallback = "auto",
+	  .doc = "What becomes of the changes to the workspace when the program has ended." },
+	{ "commit.protect", KEY_PATTERNS, WIDEN_REMOVE, AT(commit_protect), .fallback = "empty",
+	  .doc = "Names that others execute or obey: changes to them, or beneath them, are committed only when they are allowed "
+		 "one by one. A pattern matches one or more whole names in a row, at any depth; case does not count." },
+	{ "commit.allow", KEY_PATTERNS, WIDEN_ADD, AT(commit_allow), .fallback = "empty",
+	  .doc = "Names among those that need not be asked for." },
+	{ "commit.keep_age", KEY_TIME, WIDEN_MORE, AT(commit_age), .min = 1000, .max = NO_MAX, .fallback = "unlimited",
+	  .doc = "How long a committed transaction can be undone: caisson gc drops older undo sets." },
+	{ "commit.keep_size", KEY_SIZE, WIDEN_MORE, AT(commit_size), .min = 4096, .max = NO_MAX, .fallback = "unlimited",
+	  .doc = "How much is kept for undos in all: caisson gc drops the oldest beyond it." },
 	{ "proc", KEY_WORD, WIDEN_WORD, AT(proc), proc_words, .fallback = "full",
 	  .doc = "What /proc shows." },
 	{ "files.read", KEY_PATHS, WIDEN_ADD, AT(files_read), .fallback = "empty",
@@ -167,6 +188,11 @@ const char *key_word_name(const struct key *k, unsigned value)
 const char *profile_proc_name(enum profile_proc v)
 {
 	return word_name(proc_words, v);
+}
+
+const char *profile_commit_name(enum profile_commit v)
+{
+	return word_name(commit_words, v);
 }
 
 const char *profile_workspace_name(enum profile_workspace v)

@@ -106,6 +106,8 @@ struct sandbox_step {
 struct sandbox;
 
 int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct cs_err *err);
+/* What was written in the one layer that is kept in private memory, also after the end; -1 if there is none. */
+int sandbox_layer(struct sandbox *s);
 /* Can a layer be kept in that directory?  Makes and removes a directory in it. */
 int sandbox_layer_probe(int dir, struct cs_err *err);
 void sandbox_free(struct sandbox *s);

@@ -48,6 +48,24 @@ static void protections(struct cs_json *j, const struct session_result *r)
 	cs_json_end(j, '}');
 }
 
+static void change(struct cs_json *j, const struct session_result *r)
+{
+	if (!r->change.fate) {
+		cs_json_null(j, "transaction");
+		return;
+	}
+	cs_json_object(j, "transaction");
+	cs_json_str(j, "id", r->change.id);
+	cs_json_str(j, "fate", r->change.fate);
+	cs_json_u64(j, "added", r->change.added);
+	cs_json_u64(j, "changed", r->change.changed);
+	cs_json_u64(j, "deleted", r->change.deleted);
+	cs_json_u64(j, "bytes", r->change.bytes);
+	cs_json_u64(j, "held", r->change.held);
+	cs_json_u64(j, "conflicts", r->change.conflicts);
+	cs_json_end(j, '}');
+}
+
 void session_result_json(const struct session_opts *o, const struct session_result *r, struct cs_buf *out)
 {
 	struct cs_json j;
@@ -77,6 +95,7 @@ void session_result_json(const struct session_opts *o, const struct session_resu
 		cs_json_null(&j, "output_bytes");
 	cs_json_u64(&j, "hidden_files", r->hidden);
 	cs_json_bool(&j, "hidden_partly", r->hidden_partly);
+	change(&j, r);
 	protections(&j, r);
 	refusals(&j, r);
 	cs_json_end(&j, '}');

@@ -3,11 +3,13 @@
  *
  * What it knows      how a profile becomes a sandbox, which secrets to hide, who
  *                    is told what, where running sandboxes are recorded.
- * May include        base/, sys/, profile/, sandbox/.
+ * May include        base/, sys/, txn/, profile/, sandbox/.
  * Trust              the caller (person or script) is trusted; the workspace's
  *                    content and everything from inside is not.
  * Ownership          session_run() blocks until all of the sandbox has ended and
- *                    fills a result freed by session_result_done().
+ *                    fills a result.  If the program wrote in the workspace, the
+ *                    result holds the transaction, which the caller must judge
+ *                    (txn_commit, txn_keep, txn_discard) and close.
  * Failure            fail closed: what cannot be set up is not run.
  *
  * Records: one file per running sandbox below session_dir(), named by its id,
@@ -20,6 +22,7 @@
 #include "base/err.h"
 #include "profile/profile.h"
 #include "sandbox/sandbox.h"
+#include "txn/txn.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,6 +79,14 @@ struct session_result {
 	bool hidden_partly;       /* the search for them was cut short */
 	struct sandbox_step steps[32];
 	size_t n_steps;
+	struct txn *txn;          /* NULL: nothing was written, or it was not to be kept */
+	/* What became of it; the caller fills this in. */
+	struct {
+		char id[TXN_ID_MAX];
+		const char *fate;     /* "committed", "pending", "rolled back"; NULL: there was none */
+		size_t added, changed, deleted, held, conflicts;
+		uint64_t bytes;
+	} change;
 };
 
 /* Always fills *ret; returns its exit_code. */
@@ -91,6 +102,7 @@ struct session_spec {
 	struct cs_strv strings;   /* owns what spec points to */
 	struct cs_strv env, hide;
 	char *workspace, *cwd;
+	struct sandbox_bind *layer; /* the workspace's bind if it is one, else NULL */
 	const char *hide_partly;  /* a directory that was too large to search through, or NULL */
 };
 int session_spec_make(const struct session_opts *o, struct session_spec *ret, struct cs_err *err);

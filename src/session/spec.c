@@ -130,6 +130,8 @@ static int add_binds(const struct session_opts *o, struct session_spec *s, struc
 	if (r == 0 && s->workspace)
 		r = add_bind(s, ws_written ? SANDBOX_RW : p->workspace == PROFILE_WS_LAYER ? SANDBOX_LAYER : SANDBOX_RO,
 			     s->workspace, false, err);
+	if (r == 0 && s->workspace && s->binds[s->spec.n_binds - 1].kind == SANDBOX_LAYER)
+		s->layer = &s->binds[s->spec.n_binds - 1];
 	s->spec.binds = s->binds;
 	return r;
 }

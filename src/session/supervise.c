@@ -51,6 +51,8 @@ struct run {
 	const char *workspace;
 	char record_path[256];
 	int record_fd;                                   /* holds the record's lock */
+	struct txn *txn;                                 /* takes what is written in the workspace */
+	bool in_memory;                                  /* ... when it has ended: no layer can stand there */
 };
 
 static uint64_t now_ms(void)
@@ -414,6 +416,8 @@ static void record(const char *const *cgroups, size_t n, void *arg)
 {
 	struct run *r = arg;
 
+	if (r->txn)
+		txn_settle(r->txn);
 	r->record_fd = session_record(r->res->id, r->o, r->workspace, cgroups, n, r->record_path, sizeof r->record_path);
 }
 
@@ -444,8 +448,17 @@ static int start(struct run *r, struct session_spec *s)
 	s->spec.record = record;
 	s->spec.record_arg = r;
 	e = sandbox_start(&s->spec, &r->box, &r->res->err);
+	if (e == -CS_E_UNSUPPORTED && s->layer && s->layer->store) {
+		/* overlayfs does not work there: the writes go to memory, and to disk at the end. */
+		s->layer->store = 0;
+		r->in_memory = true;
+		r->res->err = (struct cs_err){ 0 };
+		e = sandbox_start(&s->spec, &r->box, &r->res->err);
+	}
 	if (e < 0)
 		return e;
+	if (r->txn)
+		txn_started(r->txn, sandbox_pid(r->box));
 	/* The sandbox is being built now; what follows costs the caller nothing. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	relay_started(r->relay);
@@ -456,6 +469,76 @@ static int start(struct run *r, struct session_spec *s)
 	loop(r);
 	collect(r);
 	return 0;
+}
+
+/* ---- the workspace's transaction ---- */
+
+static void add_hidden(const struct session_spec *s, struct cs_strv *ret)
+{
+	size_t n = strlen(s->workspace);
+
+	for (size_t i = 0; i < s->hide.n; i++)
+		if (!strncmp(s->hide.v[i], s->workspace, n) && s->hide.v[i][n] == '/')
+			cs_strv_add(ret, s->hide.v[i] + n + 1);
+}
+
+static char *command_line(char *const *argv)
+{
+	struct cs_buf b CS_BUF_AUTO = CS_BUF(4096);
+
+	for (size_t i = 0; argv[i] && b.len < 400; i++) {
+		if (i)
+			cs_buf_char(&b, ' ');
+		cs_escape(&b, argv[i]);
+	}
+	return cs_strdup(cs_buf_text(&b));
+}
+
+static int begin_change(struct run *r, struct session_spec *s, struct cs_err *err)
+{
+	const struct profile *p = r->o->profile;
+	struct txn_about a = { 0 };
+	int e;
+
+	if (!s->layer || p->commit == PROFILE_COMMIT_NEVER)
+		return 0;
+	a.workspace = cs_strdup(s->workspace);
+	a.profile = cs_strdup(p->name ? p->name : "");
+	a.command = command_line(r->o->argv);
+	cs_strv_copy(&a.protect, &p->commit_protect);
+	cs_strv_copy(&a.allow, &p->commit_allow);
+	add_hidden(s, &a.hidden);
+	e = txn_begin(&a, &r->txn, err);
+	if (e < 0) {
+		txn_about_done(&a);
+		return e;
+	}
+	r->in_memory = txn_needs_import(r->txn);
+	s->layer->store = r->in_memory ? 0 : txn_dir(r->txn);
+	s->layer->redirect = true;
+	return 0;
+}
+
+/* What was written stays with the caller; an empty one leaves no trace. */
+static void end_change(struct run *r)
+{
+	struct cs_err err = { 0 };
+	int layer;
+
+	if (!r->txn)
+		return;
+	layer = r->in_memory && r->box ? sandbox_layer(r->box) : -1;
+	if (layer >= 0 && txn_import(r->txn, layer, &err) < 0)
+		say_error("what was written in the workspace is lost: %s", err.msg);
+	if (layer >= 0)
+		close(layer);
+	if (!txn_is_empty(r->txn)) {
+		r->res->txn = r->txn;
+		return;
+	}
+	if (txn_discard(r->txn, "empty", &err) < 0)
+		say_error("%s", err.msg);
+	txn_close(r->txn);
 }
 
 int session_run(const struct session_opts *o, struct session_result *ret)
@@ -479,9 +562,12 @@ int session_run(const struct session_opts *o, struct session_result *ret)
 		say_error("'%s' is too large or too deep to be searched for secrets to the end; name with --hide what must not be seen",
 			  cs_escape_to(shown, sizeof shown, s.hide_partly));
 	ret->hidden_partly = s.hide_partly != NULL;
-	e = start(&r, &s);
+	e = begin_change(&r, &s, &ret->err);
+	if (e == 0)
+		e = start(&r, &s);
 	if (e < 0)
 		refuse(ret, is_refusal(ret->err.code) ? SESSION_REFUSED : SESSION_NOT_STARTED);
+	end_change(&r);
 	forget(&r);
 	sandbox_free(r.box);
 	relay_free(r.relay);

@@ -67,3 +67,42 @@ int sys_get_u64(int dir, const char *path, uint64_t *ret)
 	*ret = v;
 	return 0;
 }
+
+/* struct statx, as far as it is used here; the kernel fills 256 bytes. */
+union statx_words {
+	struct {
+		uint32_t mask;
+		char upto_btime[0x50 - 4];
+		int64_t btime_sec;
+		uint32_t btime_nsec;
+		char upto_mnt[0x90 - 0x5c];
+		uint64_t mnt_id;
+	} f;
+	char bytes[256];
+};
+_Static_assert(offsetof(union statx_words, f.btime_sec) == 0x50 && offsetof(union statx_words, f.mnt_id) == 0x90, "as the kernel has it");
+
+enum { STATX_BTIME_BIT = 0x800, STATX_MNT_ID_BIT = 0x1000 };
+
+static int statx_words(int dir, const char *name, unsigned flags, unsigned want, union statx_words *ret)
+{
+	memset(ret, 0, sizeof *ret);
+	return (int)syscall(SYS_statx, dir, name, flags, want, ret);
+}
+
+uint64_t sys_mount_id(int fd)
+{
+	union statx_words x;
+
+	return statx_words(fd, "", AT_EMPTY_PATH, STATX_MNT_ID_BIT, &x) == 0 && x.f.mask & STATX_MNT_ID_BIT ? x.f.mnt_id : 0;
+}
+
+int sys_birth_time(int dir, const char *name, struct timespec *ret)
+{
+	union statx_words x;
+
+	if (statx_words(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME_BIT, &x) < 0 || !(x.f.mask & STATX_BTIME_BIT))
+		return -1;
+	*ret = (struct timespec){ (time_t)x.f.btime_sec, x.f.btime_nsec };
+	return 0;
+}

@@ -23,6 +23,7 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Calls that Debian 12's C library has no function for. */
@@ -78,6 +79,10 @@ int sys_open_path(const char *path);
 int sys_put(int dir, const char *path, const char *text);
 ssize_t sys_get(int dir, const char *path, char *buf, size_t size);
 int sys_get_u64(int dir, const char *path, uint64_t *ret);
+
+/* What older C libraries have no statx(2) for.  0 if it is not known. */
+uint64_t sys_mount_id(int fd);
+int sys_birth_time(int dir, const char *name, struct timespec *ret); /* -1: not recorded there */
 
 /* net.c: a new network namespace with loopback up, made by a helper process while the caller
  * goes on; it is the slowest of the namespaces by far.  sys_netns_enter() waits and moves in. */

@@ -380,6 +380,24 @@ int sandbox_next_refusal(struct sandbox *s, struct sandbox_refusal *ret)
 	return r > 0;
 }
 
+int sandbox_layer(struct sandbox *s)
+{
+	CS_FD int top = -1;
+	CS_DIR DIR *d = NULL;
+	struct dirent *e;
+
+	take_messages(s);
+	top = s->tmpfs < 0 ? -1 : openat(s->tmpfs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = top < 0 ? NULL : fdopendir(top);
+	if (!d)
+		return -1;
+	(void)CS_TAKE_FD(top); /* the stream's now */
+	while ((e = readdir(d)))
+		if (!strncmp(e->d_name, "up", 2))
+			return openat(s->tmpfs, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return -1;
+}
+
 void sandbox_signal(struct sandbox *s, int sig)
 {
 	if (!s->waited)

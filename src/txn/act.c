@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* act.c - every call of a transaction that changes the disk, each behind a fault point. */
+#include "txn/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#define FAULT(where)                          \
+	do {                                  \
+		int e_ = cs_fault(where);     \
+		if (e_)                       \
+			return errno = e_, -1; \
+	} while (0)
+
+int act_rename(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+	FAULT("rename");
+	return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
+}
+
+int act_mkdir(int dir, const char *name, mode_t mode)
+{
+	FAULT("mkdir");
+	return mkdirat(dir, name, mode);
+}
+
+int act_unlink(int dir, const char *name, int flags)
+{
+	FAULT("unlink");
+	return unlinkat(dir, name, flags);
+}
+
+int act_sync_fs(int fd)
+{
+	FAULT("syncfs");
+	return syncfs(fd);
+}
+
+int act_sync(int fd)
+{
+	FAULT("fsync");
+	return fsync(fd);
+}
+
+int act_chmod(int fd, mode_t mode)
+{
+	FAULT("chmod");
+	return fchmod(fd, mode);
+}
+
+int act_chown(int fd, uid_t uid, gid_t gid)
+{
+	FAULT("chown");
+	return fchown(fd, uid, gid);
+}
+
+int act_times(int fd, const struct timespec t[2])
+{
+	FAULT("utimens");
+	return futimens(fd, t);
+}
+
+int act_setxattr(int fd, const char *name, const void *value, size_t size)
+{
+	FAULT("setxattr");
+	return fsetxattr(fd, name, value, size, 0);
+}
+
+int act_delxattr(int fd, const char *name)
+{
+	FAULT("removexattr");
+	return fremovexattr(fd, name);
+}
+
+int act_lsetxattr(const char *path, const char *name, const void *value, size_t size)
+{
+	FAULT("setxattr");
+	return lsetxattr(path, name, value, size, 0);
+}
+
+int act_lremovexattr(const char *path, const char *name)
+{
+	FAULT("removexattr");
+	return lremovexattr(path, name);
+}
+
+/* ---- paths ---- */
+
+enum { BENEATH = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV };
+
+int act_open_dir(int root, const char *path)
+{
+	return sys_openat2(root, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, BENEATH);
+}
+
+/* Paths longer than the kernel takes at once are walked in pieces. */
+static int open_long(int root, const char *path)
+{
+	char part[PATH_MAX];
+	CS_FD int at = -1;
+
+	while (*path) {
+		size_t len = strlen(path), cut = len < sizeof part ? len : sizeof part - 1;
+		int next;
+
+		while (cut < len && cut > 0 && path[cut] != '/')
+			cut--;
+		if (!cut)
+			return errno = ENAMETOOLONG, -1;
+		memcpy(part, path, cut);
+		part[cut] = 0;
+		next = act_open_dir(at < 0 ? root : at, part);
+		if (next < 0)
+			return -1;
+		if (at >= 0)
+			close(at);
+		at = next;
+		path += cut + (path[cut] == '/');
+	}
+	return CS_TAKE_FD(at);
+}
+
+int act_parent(int root, const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	CS_FREE char *dir = slash ? cs_strndup(path, (size_t)(slash - path)) : NULL;
+
+	*ret_name = slash ? slash + 1 : path;
+	if (!**ret_name || !strcmp(*ret_name, ".") || !strcmp(*ret_name, ".."))
+		return errno = EINVAL, -1;
+	if (!dir)
+		return act_open_dir(root, "");
+	return strlen(dir) < PATH_MAX ? act_open_dir(root, dir) : open_long(root, dir);
+}
+
+/* ---- removal ---- */
+
+static int remove_content(int dir, unsigned depth);
+
+static int remove_one(int dir, const char *name, unsigned depth)
+{
+	CS_FD int sub = -1;
+
+	if (act_unlink(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if ((errno != EISDIR && errno != EPERM) || depth > TXN_DEPTH_MAX)
+		return -1;
+	sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (sub < 0 && errno == EACCES && fchmodat(dir, name, 0700, 0) == 0) /* overlayfs makes its work directory 0000 */
+		sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (sub < 0)
+		return -1;
+	if (faccessat(sub, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		(void)fchmod(sub, 0700); /* if that fails, so does what follows */
+	if (remove_content(sub, depth + 1) < 0)
+		return -1;
+	return act_unlink(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+static int remove_content(int dir, unsigned depth)
+{
+	CS_FD int copy = fcntl(dir, F_DUPFD_CLOEXEC, 3);
+	CS_DIR DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+
+	if (!d)
+		return -1;
+	(void)CS_TAKE_FD(copy); /* the stream's now */
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && remove_one(dir, e->d_name, depth) < 0)
+			return -1;
+	return 0;
+}
+
+int act_remove_tree(int dir, const char *name)
+{
+	return remove_one(dir, name, 0);
+}

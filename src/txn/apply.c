@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* apply.c - steps, forth or back, as often as you like.
+ *
+ * Each step looks at which inode stands where and does what is missing, so it
+ * can be cut off anywhere and done again.  What neither the old nor the new one
+ * is belongs to somebody else: it is left alone and counted.
+ */
+#include "txn/internal.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The directory that the last step was in: steps come in the order of the tree. */
+struct cached {
+	int root, fd;
+	char *dir;
+};
+
+struct work {
+	const struct txn *t;
+	const struct journal *j;
+	struct cached base, up;
+	int undo;
+	struct applied *ret;
+	struct cs_err *err;
+};
+
+static int parent_of(struct cached *c, const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+	CS_FREE char *dir = NULL;
+	int fd;
+
+	*ret_name = slash ? slash + 1 : path;
+	if (c->fd >= 0 && strlen(c->dir) == len && !memcmp(c->dir, path, len))
+		return c->fd;
+	dir = cs_strndup(path, len);
+	fd = act_parent(c->root, path, ret_name);
+	if (fd < 0)
+		return -1;
+	if (c->fd >= 0)
+		close(c->fd);
+	free(c->dir);
+	c->fd = fd;
+	c->dir = CS_TAKE_PTR(dir);
+	return fd;
+}
+
+static void forget(struct cached *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	free(c->dir);
+	c->fd = -1;
+	c->dir = NULL;
+}
+
+static uint64_t inode(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_ino : 0;
+}
+
+static void lost(struct work *w, const struct step *s)
+{
+	w->ret->lost++;
+	if (!w->ret->first)
+		w->ret->first = cs_strdup(s->path);
+}
+
+static int failed(struct work *w, const struct step *s)
+{
+	char shown[256];
+
+	return cs_fail(w->err, CS_E_SYSTEM, errno, "'%s'", cs_escape_to(shown, sizeof shown, s->path));
+}
+
+/* ---- renames, also where a directory may not be written ---- */
+
+static mode_t open_up(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || (st.st_mode & 0300) == 0300 || act_chmod(fd, (st.st_mode & 07777) | 0700) < 0)
+		return 0;
+	return st.st_mode & 07777;
+}
+
+/* A directory that changes its parent must be writable itself. */
+static mode_t open_up_name(int dir, const char *name, mode_t mode)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	if (!mode && (st.st_mode & 0200))
+		return 0;
+	return fchmodat(dir, name, mode ? mode : (st.st_mode & 07777) | 0700, 0) < 0 ? 0 : st.st_mode & 07777;
+}
+
+static int move(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+	mode_t a, b, self;
+	int r = act_rename(from_dir, from, to_dir, to, flags), sys;
+
+	if (r == 0 || errno != EACCES)
+		return r;
+	a = open_up(from_dir);
+	b = open_up(to_dir);
+	self = open_up_name(from_dir, from, 0);
+	r = act_rename(from_dir, from, to_dir, to, flags);
+	sys = errno;
+	if (self)
+		(void)open_up_name(r == 0 ? to_dir : from_dir, r == 0 ? to : from, self);
+	if (a)
+		(void)act_chmod(from_dir, a);
+	if (b)
+		(void)act_chmod(to_dir, b);
+	errno = sys;
+	return r;
+}
+
+/* Where nothing stands. -1 with EEXIST if something does. */
+static int move_to_empty(int from_dir, const char *from, int to_dir, const char *to)
+{
+	if (move(from_dir, from, to_dir, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -1;
+	if (inode(to_dir, to)) /* a file system that knows no flags */
+		return errno = EEXIST, -1;
+	return move(from_dir, from, to_dir, to, 0);
+}
+
+static void undo_name(char ret[32], const struct work *w, const struct step *s)
+{
+	snprintf(ret, 32, "%u-%u", w->j->part, s->n);
+}
+
+/* ---- forth ---- */
+
+static int put(struct work *w, const struct step *s)
+{
+	const char *name, *same;
+	int base = parent_of(&w->base, s->path, &name), up;
+
+	if (base < 0)
+		return failed(w, s);
+	if (inode(base, name) == s->is.ino)
+		return 0;
+	up = parent_of(&w->up, s->path, &same);
+	if (up < 0)
+		return failed(w, s);
+	if (move_to_empty(up, name, base, name) == 0)
+		return 0;
+	if (errno != EEXIST && errno != ENOENT)
+		return failed(w, s);
+	lost(w, s);
+	return 0;
+}
+
+/* The new one takes the old one's place in one instant; then the old one goes to the undo set. */
+static int swap_two_steps(int up, int base, int undo, const char *name, const char *u)
+{
+	if (move(base, name, undo, u, 0) < 0)
+		return -1;
+	return move_to_empty(up, name, base, name);
+}
+
+static int swap(struct work *w, const struct step *s)
+{
+	const char *name, *same;
+	int base = parent_of(&w->base, s->path, &name), up = parent_of(&w->up, s->path, &same);
+	uint64_t there;
+	char u[32];
+
+	if (base < 0 || up < 0)
+		return failed(w, s);
+	undo_name(u, w, s);
+	there = inode(base, name);
+	if (inode(w->undo, u)) { /* cut off between two renames, perhaps */
+		if (!there && inode(up, name) == s->is.ino && move_to_empty(up, name, base, name) < 0)
+			return failed(w, s);
+		return 0;
+	}
+	if (there == s->was.ino) {
+		if (move(up, name, base, name, RENAME_EXCHANGE) == 0)
+			there = s->is.ino;
+		else if (errno == EINVAL || errno == ENOSYS)
+			return swap_two_steps(up, base, w->undo, name, u) < 0 ? failed(w, s) : 0;
+		else
+			return failed(w, s);
+	}
+	if (there != s->is.ino || inode(up, name) != s->was.ino) {
+		lost(w, s);
+		return 0;
+	}
+	return move(up, name, w->undo, u, 0) < 0 ? failed(w, s) : 0;
+}
+
+static const struct step *placed(const struct work *w, uint32_t n)
+{
+	for (size_t i = 0; i < w->j->n; i++)
+		if (w->j->v[i].kind == STEP_PLACE && w->j->v[i].n == n)
+			return &w->j->v[i];
+	return NULL;
+}
+
+static bool is_placed(struct work *w, const struct step *take)
+{
+	const struct step *p = placed(w, take->n);
+	const char *name;
+	CS_FD int dir = p ? act_parent(w->t->ws, p->path, &name) : -1;
+
+	return dir >= 0 && inode(dir, name) == take->was.ino;
+}
+
+static int take(struct work *w, const struct step *s)
+{
+	const char *name;
+	int base = parent_of(&w->base, s->path, &name);
+	char u[32];
+
+	undo_name(u, w, s);
+	if (inode(w->undo, u) || is_placed(w, s))
+		return 0;
+	if (base < 0)
+		return failed(w, s);
+	if (inode(base, name) != s->was.ino) {
+		if (inode(base, name))
+			lost(w, s);
+		return 0;
+	}
+	return move(base, name, w->undo, u, 0) < 0 ? failed(w, s) : 0;
+}
+
+static int place(struct work *w, const struct step *s)
+{
+	const char *name;
+	int base = parent_of(&w->base, s->path, &name);
+	char u[32];
+
+	if (base < 0)
+		return failed(w, s);
+	undo_name(u, w, s);
+	if (inode(base, name) == s->is.ino)
+		return 0;
+	if (move_to_empty(w->undo, u, base, name) == 0)
+		return 0;
+	if (errno != EEXIST && errno != ENOENT)
+		return failed(w, s);
+	lost(w, s);
+	return 0;
+}
+
+static int make(struct work *w, const struct step *s)
+{
+	const char *name;
+	int base = parent_of(&w->base, s->path, &name);
+
+	if (base < 0)
+		return failed(w, s);
+	return act_mkdir(base, name, 0700) < 0 && errno != EEXIST ? failed(w, s) : 0;
+}
+
+/* ---- back ---- */
+
+static int unput(struct work *w, const struct step *s)
+{
+	const char *name, *same;
+	int base = parent_of(&w->base, s->path, &name), up = parent_of(&w->up, s->path, &same);
+
+	if (up < 0)
+		return failed(w, s);
+	if (inode(up, same) == s->is.ino)
+		return 0;
+	if (base < 0 || inode(base, name) != s->is.ino) {
+		lost(w, s);
+		return 0;
+	}
+	return move_to_empty(base, name, up, name) < 0 ? failed(w, s) : 0;
+}
+
+static int unswap(struct work *w, const struct step *s)
+{
+	const char *name, *same;
+	int base = parent_of(&w->base, s->path, &name), up = parent_of(&w->up, s->path, &same);
+	uint64_t there, kept;
+	char u[32];
+
+	if (base < 0 || up < 0)
+		return failed(w, s);
+	undo_name(u, w, s);
+	there = inode(base, name);
+	kept = inode(w->undo, u);
+	if (!kept) { /* never got that far, or all done */
+		if (there == s->is.ino && inode(up, name) == s->was.ino)
+			return move(up, name, base, name, RENAME_EXCHANGE) < 0 ? failed(w, s) : 0;
+		if (!there && inode(up, name) == s->is.ino)
+			lost(w, s);
+		return 0;
+	}
+	if (kept == s->was.ino && there == s->is.ino) {
+		if (move(w->undo, u, base, name, RENAME_EXCHANGE) == 0)
+			return move_to_empty(w->undo, u, up, name) < 0 ? failed(w, s) : 0;
+		if (errno != EINVAL && errno != ENOSYS)
+			return failed(w, s);
+		if (move_to_empty(base, name, up, name) < 0)
+			return failed(w, s);
+		there = 0;
+	}
+	if (kept == s->is.ino && there == s->was.ino)
+		return move_to_empty(w->undo, u, up, name) < 0 ? failed(w, s) : 0;
+	if (kept == s->was.ino && !there)
+		return move_to_empty(w->undo, u, base, name) < 0 ? failed(w, s) : 0;
+	lost(w, s);
+	return 0;
+}
+
+static int untake(struct work *w, const struct step *s)
+{
+	const char *name;
+	int base = parent_of(&w->base, s->path, &name);
+	char u[32];
+
+	undo_name(u, w, s);
+	if (!inode(w->undo, u))
+		return 0;
+	if (base < 0)
+		return failed(w, s);
+	if (move_to_empty(w->undo, u, base, name) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return failed(w, s);
+	lost(w, s);
+	return 0;
+}
+
+static int unplace(struct work *w, const struct step *s)
+{
+	const char *name;
+	int base = parent_of(&w->base, s->path, &name);
+	char u[32];
+
+	undo_name(u, w, s);
+	if (inode(w->undo, u) || base < 0 || inode(base, name) != s->is.ino)
+		return 0;
+	return move(base, name, w->undo, u, 0) < 0 ? failed(w, s) : 0;
+}
+
+static int unmake(struct work *w, const struct step *s)
+{
+	const char *name;
+	int base = parent_of(&w->base, s->path, &name);
+
+	if (base < 0 || act_unlink(base, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
+		return failed(w, s);
+	lost(w, s); /* somebody put something in it */
+	return 0;
+}
+
+/* ---- directories' own attributes ---- */
+
+struct xattr {
+	const char *name, *value;
+	uint32_t size;
+};
+
+/* The next of a list made by xattrs_read(); false at its end, or where it makes no sense. */
+static bool next_xattr(const char **at, const char *end, struct xattr *ret)
+{
+	const char *nul = *at < end ? memchr(*at, 0, (size_t)(end - *at)) : NULL;
+
+	if (!nul || end - nul < 5)
+		return false;
+	ret->name = *at;
+	memcpy(&ret->size, nul + 1, 4);
+	ret->value = nul + 5;
+	if ((size_t)(end - ret->value) < ret->size)
+		return false;
+	*at = ret->value + ret->size;
+	return true;
+}
+
+static bool has_xattr(const struct step_meta *m, const char *name)
+{
+	const char *at = m->xattrs, *end = m->xattrs + m->xattrs_len;
+	struct xattr x;
+
+	while (next_xattr(&at, end, &x))
+		if (!strcmp(x.name, name))
+			return true;
+	return false;
+}
+
+static int set_xattrs(int fd, const struct step_meta *from, const struct step_meta *to)
+{
+	const char *at = to->xattrs, *end = to->xattrs + to->xattrs_len;
+	struct xattr x;
+
+	if (from->xattrs_len == to->xattrs_len && !memcmp(from->xattrs, to->xattrs, to->xattrs_len))
+		return 0;
+	while (next_xattr(&at, end, &x))
+		if (act_setxattr(fd, x.name, x.value, x.size) < 0)
+			return -1;
+	at = from->xattrs, end = from->xattrs + from->xattrs_len;
+	while (next_xattr(&at, end, &x))
+		if (!has_xattr(to, x.name) && act_delxattr(fd, x.name) < 0 && errno != ENODATA)
+			return -1;
+	return 0;
+}
+
+static int set_meta(struct work *w, const struct step *s, const struct step_meta *from, const struct step_meta *to)
+{
+	struct timespec times[2] = { { (time_t)to->atime.sec, to->atime.nsec }, { (time_t)to->mtime.sec, to->mtime.nsec } };
+	CS_FD int fd = act_open_dir(w->t->ws, s->path);
+	struct stat st;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) {
+		lost(w, s);
+		return 0;
+	}
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return failed(w, s);
+	if ((st.st_uid != to->uid || st.st_gid != to->gid) && act_chown(fd, to->uid, to->gid) < 0 && errno != EPERM)
+		return failed(w, s); /* ownership where permitted */
+	if (set_xattrs(fd, from, to) < 0 || act_chmod(fd, to->mode) < 0 || act_times(fd, times) < 0)
+		return failed(w, s);
+	return 0;
+}
+
+static int metas(struct work *w)
+{
+	const struct step_meta none = { .xattrs = (char[]){ 0 } };
+	bool undo = w->j->undo;
+
+	for (size_t i = w->j->n; i-- > 0;) { /* children first: a parent may become closed */
+		const struct step *s = &w->j->v[i];
+		int r = 0;
+
+		if (s->kind == STEP_META)
+			r = set_meta(w, s, undo ? &s->new : &s->old, undo ? &s->old : &s->new);
+		else if (s->kind == STEP_MKDIR && !undo)
+			r = set_meta(w, s, &none, &s->new);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- all ---- */
+
+static int one(struct work *w, const struct step *s)
+{
+	static int (*const forth[STEP_KIND_MAX])(struct work *, const struct step *) = {
+		[STEP_PUT] = put, [STEP_SWAP] = swap, [STEP_TAKE] = take, [STEP_PLACE] = place, [STEP_MKDIR] = make,
+	};
+	static int (*const back[STEP_KIND_MAX])(struct work *, const struct step *) = {
+		[STEP_PUT] = unput, [STEP_SWAP] = unswap, [STEP_TAKE] = untake, [STEP_PLACE] = unplace, [STEP_MKDIR] = unmake,
+	};
+	int (*act)(struct work *, const struct step *) = (w->j->undo ? back : forth)[s->kind];
+
+	/* A directory may have gone elsewhere: what was opened by its path is not it any more. */
+	if (s->kind == STEP_TAKE || s->kind == STEP_PLACE || (s->is.ino && s->kind == STEP_SWAP && w->j->undo)) {
+		int r = act ? act(w, s) : 0;
+
+		forget(&w->base);
+		return r;
+	}
+	return act ? act(w, s) : 0;
+}
+
+/* What was replaced and had been edited after it was judged. */
+static void find_late(struct work *w)
+{
+	for (size_t i = 0; i < w->j->n; i++) {
+		const struct step *s = &w->j->v[i];
+		struct stat st;
+		char u[32];
+
+		if (s->kind != STEP_SWAP && s->kind != STEP_TAKE)
+			continue;
+		undo_name(u, w, s);
+		/* A directory's times change when we take something out of it ourselves. */
+		if (fstatat(w->undo, u, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_ino != s->was.ino || S_ISDIR(st.st_mode))
+			continue;
+		if ((uint64_t)st.st_size == s->was.size && st.st_mtim.tv_sec == s->was.mtime.sec && (uint32_t)st.st_mtim.tv_nsec == s->was.mtime.nsec)
+			continue;
+		w->ret->late++;
+		if (!w->ret->first)
+			w->ret->first = cs_strdup(s->path);
+	}
+}
+
+int apply_journal(const struct txn *t, const struct journal *j, struct applied *ret, struct cs_err *err)
+{
+	CS_FD int up = openat(t->dir, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CS_FD int undo = openat(t->dir, "undo", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct work w = { .t = t, .j = j, .base = { .root = t->ws, .fd = -1 }, .up = { .root = up, .fd = -1 }, .undo = undo, .ret = ret, .err = err };
+	int r = 0;
+
+	*ret = (struct applied){ 0 };
+	if (up < 0 || undo < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "open the change set");
+	for (size_t i = 0; r == 0 && i < j->n; i++)
+		r = one(&w, &j->v[j->undo ? j->n - 1 - i : i]);
+	if (r == 0)
+		r = metas(&w);
+	if (r == 0 && !j->undo)
+		find_late(&w);
+	forget(&w.base);
+	forget(&w.up);
+	return r;
+}

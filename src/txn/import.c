@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import.c - a layer that was kept in memory comes to disk.
+ *
+ * Where no layer can stand on the workspace's mount.  Copied to one side and
+ * renamed into place: a crash leaves all of it or none.
+ */
+#include "txn/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "base/text.h"
+
+/* Files with more than one name keep them. */
+struct linked {
+	ino_t ino;
+	char *path;
+};
+
+struct importer {
+	struct txn *t;
+	struct stat owner;   /* of the workspace: what the sandbox's user made belongs to it */
+	uid_t uid;           /* the sandbox's user in the layer */
+	gid_t gid;
+	int top;
+	struct linked *links;
+	size_t n_links;
+	struct cs_err *err;
+};
+
+static int fail(struct importer *m, const char *path)
+{
+	char shown[256];
+
+	return cs_fail(m->err, CS_E_SYSTEM, errno, "keep '%s'", cs_escape_to(shown, sizeof shown, path));
+}
+
+static int copy_range(int in, int out, off_t from, off_t to)
+{
+	CS_FREE char *buf = cs_calloc(1, 1 << 17);
+
+	while (from < to) {
+		size_t want = to - from < 1 << 17 ? (size_t)(to - from) : 1 << 17;
+		ssize_t n = pread(in, buf, want, from);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -1 : 0;
+		if (pwrite(out, buf, (size_t)n, from) != n)
+			return errno = errno ? errno : ENOSPC, -1;
+		from += n;
+	}
+	return 0;
+}
+
+/* Holes stay holes. */
+static int copy_data(int in, int out, off_t size)
+{
+	off_t at = 0;
+
+	while (at < size) {
+		off_t data = lseek(in, at, SEEK_DATA), hole;
+
+		if (data < 0)
+			return errno == ENXIO ? ftruncate(out, size) : -1;
+		hole = lseek(in, data, SEEK_HOLE);
+		if (hole < 0 || copy_range(in, out, data, hole) < 0)
+			return -1;
+		at = hole;
+	}
+	return ftruncate(out, size);
+}
+
+static int copy_xattrs(int from, const char *name, int to, const char *as)
+{
+	char a[512], b[512], names[4096], value[1 << 16];
+	ssize_t len;
+
+	if (xattrs_path(from, name, a, sizeof a) < 0 || xattrs_path(to, as, b, sizeof b) < 0)
+		return -1;
+	len = llistxattr(a, names, sizeof names);
+	for (const char *n = names; len > 0 && n < names + len; n += strlen(n) + 1) {
+		ssize_t size = lgetxattr(a, n, value, sizeof value);
+
+		if (size < 0 || lsetxattr(b, n, value, (size_t)size, 0) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int copy_attributes(struct importer *m, int from, const char *name, const struct stat *st, int to)
+{
+	struct timespec times[2] = { st->st_atim, st->st_mtim };
+	uid_t uid = st->st_uid == m->uid ? m->owner.st_uid : st->st_uid;
+	gid_t gid = st->st_gid == m->gid ? m->owner.st_gid : st->st_gid;
+
+	if (geteuid() == 0 && fchownat(to, name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (copy_xattrs(from, name, to, name) < 0)
+		return -1;
+	if (!S_ISLNK(st->st_mode) && fchmodat(to, name, st->st_mode & 07777, 0) < 0)
+		return -1;
+	return utimensat(to, name, times, AT_SYMLINK_NOFOLLOW);
+}
+
+static int copy_file(int from, const char *name, const struct stat *st, int to)
+{
+	CS_FD int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	CS_FD int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return in < 0 || out < 0 ? -1 : copy_data(in, out, st->st_size);
+}
+
+static int copy_link(int from, const char *name, int to)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(from, name, target, sizeof target - 1);
+
+	if (n < 0)
+		return -1;
+	target[n] = 0;
+	return symlinkat(target, to, name);
+}
+
+static int copy_tree(struct importer *m, int from, int to, const char *path, unsigned depth);
+
+static int copy_dir(struct importer *m, int from, const char *name, int to, const char *path, unsigned depth)
+{
+	CS_FD int in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), out = -1;
+
+	if (in < 0 || mkdirat(to, name, 0700) < 0)
+		return fail(m, path);
+	out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return out < 0 ? fail(m, path) : copy_tree(m, in, out, path, depth + 1);
+}
+
+static bool link_again(struct importer *m, const struct stat *st, int to, const char *name, const char *path)
+{
+	if (S_ISDIR(st->st_mode) || st->st_nlink < 2 || layer_is_whiteout(st))
+		return false;
+	for (size_t i = 0; i < m->n_links; i++)
+		if (m->links[i].ino == st->st_ino)
+			return linkat(m->top, m->links[i].path, to, name, 0) == 0;
+	if (m->n_links % 64 == 0) {
+		struct linked *grown = cs_calloc(m->n_links + 64, sizeof *grown);
+
+		if (m->n_links)
+			memcpy(grown, m->links, m->n_links * sizeof *grown);
+		free(m->links);
+		m->links = grown;
+	}
+	m->links[m->n_links++] = (struct linked){ st->st_ino, cs_strdup(path) };
+	return false;
+}
+
+static int copy_one(struct importer *m, int from, const char *name, int to, const char *path, unsigned depth)
+{
+	struct stat st;
+	int r = 0;
+
+	if (cs_fault("import") || fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return fail(m, path);
+	if (link_again(m, &st, to, name, path))
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		r = copy_dir(m, from, name, to, path, depth);
+	else if (S_ISREG(st.st_mode))
+		r = copy_file(from, name, &st, to);
+	else if (S_ISLNK(st.st_mode))
+		r = copy_link(from, name, to);
+	else if (layer_is_whiteout(&st) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))
+		r = mknodat(to, name, st.st_mode, st.st_rdev);
+	else
+		return 0; /* a device: it could never be committed */
+	if (r < 0)
+		return r == -1 ? fail(m, path) : r;
+	if (layer_is_whiteout(&st))
+		return 0;
+	return copy_attributes(m, from, name, &st, to) < 0 ? fail(m, path) : 0;
+}
+
+static int copy_tree(struct importer *m, int from, int to, const char *path, unsigned depth)
+{
+	struct cs_strv names = { 0 };
+	int r = depth > TXN_DEPTH_MAX || scan_names(from, &names) < 0 ? fail(m, path) : 0;
+
+	for (size_t i = 0; r == 0 && i < names.n; i++) {
+		CS_FREE char *sub = cs_printf("%s%s%s", path, *path ? "/" : "", names.v[i]);
+
+		r = copy_one(m, from, names.v[i], to, sub, depth);
+	}
+	cs_strv_done(&names);
+	return r;
+}
+
+int txn_import(struct txn *t, int upper, struct cs_err *err)
+{
+	struct importer m = { .t = t, .top = -1, .err = err };
+	struct stat st;
+	int r;
+
+	(void)act_remove_tree(t->dir, "up.new");
+	if (fstat(t->ws, &m.owner) < 0 || fstat(upper, &st) < 0 || act_mkdir(t->dir, "up.new", 0700) < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "keep what was written");
+	m.uid = st.st_uid;
+	m.gid = st.st_gid;
+	m.top = openat(t->dir, "up.new", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = m.top < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "keep what was written") : copy_tree(&m, upper, m.top, "", 0);
+	if (r == 0) {
+		struct timespec times[2] = { st.st_atim, st.st_mtim };
+
+		/* The root's other attributes are the workspace's, as of the start. */
+		if (fchmod(m.top, st.st_mode & 07777) < 0 || (geteuid() == 0 && fchown(m.top, m.owner.st_uid, m.owner.st_gid) < 0) ||
+		    futimens(m.top, times) < 0 || act_rename(t->dir, "up.new", t->dir, "up", RENAME_EXCHANGE) < 0)
+			r = cs_fail(err, CS_E_SYSTEM, errno, "keep what was written");
+	}
+	for (size_t i = 0; i < m.n_links; i++)
+		free(m.links[i].path);
+	free(m.links);
+	if (m.top >= 0)
+		close(m.top);
+	(void)act_remove_tree(t->dir, "up.new"); /* what is left of it, or the empty one before */
+	return r;
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c - from changes and a verdict to a list of steps.
+ *
+ * A new directory of which everything is taken goes in one rename, however much
+ * it holds; so does a deleted one.  Directories of the base that were renamed
+ * leave their place first, deepest first, so that chains and swaps of names
+ * need no further thought.  Last come the directories' own attributes, because
+ * every rename in a directory changes its times.
+ */
+#include "txn/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "base/text.h"
+
+/* A directory in which something is moved: its name afterwards, and where the base has it now. */
+struct parent {
+	char *path, *base;
+};
+
+struct planner {
+	const struct txn *t;
+	const struct txn_changes *c;
+	const struct txn_verdict *v;
+	struct journal *j;
+	bool *take;              /* per change */
+	uint32_t *taken, *moves; /* sums over the changes before it */
+	struct parent *parents;
+	size_t n_parents, cap_parents;
+	int up;
+};
+
+/* ---- what is taken ---- */
+
+static bool is_allowed(const struct txn_verdict *v, const struct txn_change *c)
+{
+	return txn_hold_can_allow(c->hold) && (cs_strv_has(&v->allow, "*") || judge_listed(&v->allow, c->path));
+}
+
+static bool is_asked_for(const struct txn_verdict *v, const struct txn_change *c)
+{
+	return !v->paths.n || judge_listed(&v->paths, c->path);
+}
+
+static bool is_taken(const struct txn_verdict *v, const struct txn_change *c)
+{
+	if (!is_asked_for(v, c) || (c->hold && !is_allowed(v, c)))
+		return false;
+	if (!c->conflict || judge_listed(&v->theirs, c->path))
+		return true;
+	return !judge_listed(&v->ours, c->path) && v->conflicts == TXN_THEIRS;
+}
+
+static void clear(struct planner *p, size_t i)
+{
+	for (size_t k = i; k <= i + p->c->v[i].subtree; k++)
+		p->take[k] = false;
+}
+
+static void sum(struct planner *p)
+{
+	for (size_t i = 0; i < p->c->n; i++) {
+		p->taken[i + 1] = p->taken[i] + p->take[i];
+		p->moves[i + 1] = p->moves[i] + (p->c->v[i].kind == TXN_RENAMED);
+	}
+}
+
+static bool all_taken(const struct planner *p, size_t i)
+{
+	size_t end = i + p->c->v[i].subtree + 1;
+
+	return p->taken[end] - p->taken[i] == end - i;
+}
+
+static bool any_taken(const struct planner *p, size_t i)
+{
+	return p->taken[i + p->c->v[i].subtree + 1] != p->taken[i];
+}
+
+static bool any_moves(const struct planner *p, size_t i)
+{
+	return p->moves[i + p->c->v[i].subtree + 1] != p->moves[i];
+}
+
+static void choose(struct planner *p)
+{
+	for (size_t i = 0; i < p->c->n; i++)
+		p->take[i] = is_taken(p->v, &p->c->v[i]);
+	sum(p);
+	/* These cannot be taken in part. */
+	for (size_t i = 0; i < p->c->n; i++) {
+		const struct txn_change *c = &p->c->v[i];
+
+		if ((c->kind == TXN_TYPE && (!all_taken(p, i) || any_moves(p, i))) || (c->kind == TXN_RENAMED && !p->take[i]))
+			clear(p, i);
+	}
+	sum(p);
+}
+
+static bool is_quiet(const struct txn_change *c)
+{
+	return c->kind == TXN_CHANGED && S_ISDIR(c->new.mode) && !(c->differs & ~(unsigned)TXN_TIMES);
+}
+
+static void tally(const struct planner *p, struct txn_outcome *out)
+{
+	for (size_t i = 0; i < p->c->n; i++) {
+		const struct txn_change *c = &p->c->v[i];
+
+		if (is_quiet(c))
+			continue;
+		if (!p->take[i]) {
+			bool held = is_asked_for(p->v, c) && c->hold && !is_allowed(p->v, c);
+
+			out->held += held;
+			out->left += !held;
+			continue;
+		}
+		out->added += c->kind == TXN_ADDED;
+		out->deleted += c->kind == TXN_DELETED;
+		out->changed += c->kind != TXN_ADDED && c->kind != TXN_DELETED;
+		if (S_ISREG(c->new.mode))
+			out->bytes += c->new.size;
+	}
+}
+
+/* ---- steps ---- */
+
+static struct step_file file_of(const struct txn_side *s)
+{
+	return (struct step_file){ s->ino, s->size, { s->mtime, s->mtime_ns } };
+}
+
+static char *parent_path(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? cs_strndup(path, (size_t)(slash - path)) : cs_strdup(".");
+}
+
+static void note_parent(struct planner *p, char *take_path, char *take_base)
+{
+	if (p->n_parents && !strcmp(p->parents[p->n_parents - 1].path, take_path)) {
+		free(take_path);
+		free(take_base);
+		return;
+	}
+	if (p->n_parents == p->cap_parents) {
+		size_t cap = p->cap_parents ? p->cap_parents * 2 : 32;
+		struct parent *grown = cs_calloc(cap, sizeof *grown);
+
+		if (p->n_parents)
+			memcpy(grown, p->parents, p->n_parents * sizeof *grown);
+		free(p->parents);
+		p->parents = grown;
+		p->cap_parents = cap;
+	}
+	p->parents[p->n_parents++] = (struct parent){ take_path, take_base };
+}
+
+static struct step *emit(struct planner *p, enum step_kind kind, const struct txn_change *c)
+{
+	struct step *s = journal_add(p->j, kind, c->path);
+
+	s->was = file_of(&c->old);
+	s->is = file_of(&c->new);
+	note_parent(p, parent_path(c->path), parent_path(c->base ? c->base : c->path));
+	return s;
+}
+
+static int read_meta(int dir, const char *name, struct step_meta *m)
+{
+	struct cs_buf x CS_BUF_AUTO = CS_BUF(TXN_XATTR_MAX);
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || xattrs_read(dir, name, &x) < 0)
+		return -1;
+	*m = (struct step_meta){ st.st_mode & 07777, st.st_uid, st.st_gid, { st.st_atim.tv_sec, (uint32_t)st.st_atim.tv_nsec },
+				 { st.st_mtim.tv_sec, (uint32_t)st.st_mtim.tv_nsec }, NULL, (uint32_t)x.len };
+	m->xattrs = cs_calloc(1, x.len + 1);
+	if (x.len)
+		memcpy(m->xattrs, x.data, x.len);
+	return 0;
+}
+
+static int make_directory(struct planner *p, const struct txn_change *c, struct cs_err *err)
+{
+	struct step *s = emit(p, STEP_MKDIR, c);
+	CS_FD int dir = act_open_dir(p->up, c->path);
+
+	if (dir < 0 || read_meta(dir, ".", &s->new) < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "read a new directory");
+	return 0;
+}
+
+static void leave_places(struct planner *p)
+{
+	struct cs_strv from = { 0 };
+
+	for (size_t i = 0; i < p->c->n; i++)
+		if (p->c->v[i].kind == TXN_RENAMED && p->take[i])
+			from.n++;
+	for (size_t left = from.n; left; left--) {
+		const struct txn_change *last = NULL;
+
+		for (size_t i = 0; i < p->c->n; i++) { /* the greatest that is not there yet: few are ever renamed */
+			const struct txn_change *c = &p->c->v[i];
+			const char *bound = p->j->n ? p->j->v[p->j->n - 1].path : NULL;
+
+			if (c->kind == TXN_RENAMED && p->take[i] && (!bound || strcmp(c->from, bound) < 0) &&
+			    (!last || strcmp(c->from, last->from) > 0))
+				last = c;
+		}
+		if (!last)
+			return;
+		journal_add(p->j, STEP_TAKE, last->from)->was = file_of(&last->old);
+		note_parent(p, parent_path(last->from), parent_path(last->from));
+	}
+}
+
+static void put_in_place(struct planner *p, const struct txn_change *c)
+{
+	for (size_t i = 0; i < p->j->n; i++) {
+		const struct step *take = &p->j->v[i];
+		struct step *s;
+
+		if (take->kind != STEP_TAKE || strcmp(take->path, c->from) != 0)
+			continue;
+		uint32_t n = take->n;
+
+		s = emit(p, STEP_PLACE, c);
+		s->n = n;
+		s->is = s->was;
+		note_parent(p, cs_strdup(c->path), cs_strdup(c->from));
+		return;
+	}
+}
+
+static int walk(struct planner *p, size_t i, size_t end, struct cs_err *err)
+{
+	for (; i < end; i += p->c->v[i].subtree + 1) {
+		const struct txn_change *c = &p->c->v[i];
+		bool dir = S_ISDIR(c->kind == TXN_DELETED ? c->old.mode : c->new.mode);
+		bool whole = all_taken(p, i) && !any_moves(p, i), inside = false;
+		int r = 0;
+
+		if (!any_taken(p, i))
+			continue;
+		switch (c->kind) {
+		case TXN_DELETED:
+			if (whole)
+				(void)emit(p, STEP_TAKE, c);
+			inside = !whole;
+			break;
+		case TXN_ADDED:
+			if (whole)
+				(void)emit(p, STEP_PUT, c);
+			else if (dir)
+				r = make_directory(p, c, err);
+			inside = !whole && dir;
+			break;
+		case TXN_TYPE:
+			(void)emit(p, STEP_SWAP, c);
+			break;
+		case TXN_CHANGED:
+			if (!dir)
+				(void)emit(p, STEP_SWAP, c);
+			else if (p->take[i])
+				note_parent(p, cs_strdup(c->path), cs_strdup(c->base ? c->base : c->path));
+			inside = dir;
+			break;
+		case TXN_RENAMED:
+			put_in_place(p, c);
+			inside = true;
+			break;
+		}
+		if (r == 0 && inside)
+			r = walk(p, i + 1, i + 1 + c->subtree, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- directories that stay ---- */
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct parent *)a)->path, ((const struct parent *)b)->path);
+}
+
+/* Is the directory itself among the changes, and taken? */
+static bool takes_meta(const struct planner *p, const char *path)
+{
+	size_t lo = 0, hi = p->c->n;
+
+	/* Not sorted as strings ("a.b" before "a/b"), so walk down through the subtrees. */
+	while (lo < hi) {
+		const struct txn_change *c = &p->c->v[lo];
+
+		if (!strcmp(c->path, path) && c->kind != TXN_DELETED)
+			return p->take[lo];
+		if (c->subtree && judge_listed(&(struct cs_strv){ .v = (char *[]){ c->path }, .n = 1 }, path)) {
+			hi = lo + 1 + c->subtree;
+			lo++;
+		} else {
+			lo += c->subtree + 1;
+		}
+	}
+	return false;
+}
+
+static int settle_directory(struct planner *p, const struct parent *d, struct cs_err *err)
+{
+	CS_FD int up = act_open_dir(p->up, d->path), base = act_open_dir(p->t->ws, d->base);
+	struct step_meta old = { 0 }, new = { 0 };
+	struct step *s;
+
+	if (up < 0 || base < 0)
+		return 0; /* new, or gone: it has no attributes to be kept */
+	if (read_meta(base, ".", &old) < 0 || read_meta(up, ".", &new) < 0) {
+		free(old.xattrs);
+		free(new.xattrs);
+		return cs_fail(err, CS_E_SYSTEM, errno, "read a directory's attributes");
+	}
+	s = journal_add(p->j, STEP_META, d->path);
+	s->old = old;
+	s->new = new;
+	if (takes_meta(p, d->path))
+		return 0;
+	/* Only its times: what the program saw. */
+	s->new.mode = old.mode;
+	s->new.uid = old.uid;
+	s->new.gid = old.gid;
+	free(s->new.xattrs);
+	s->new.xattrs = cs_calloc(1, old.xattrs_len + 1);
+	s->new.xattrs_len = old.xattrs_len;
+	memcpy(s->new.xattrs, old.xattrs, old.xattrs_len);
+	return 0;
+}
+
+static int settle_directories(struct planner *p, struct cs_err *err)
+{
+	if (p->n_parents)
+		qsort(p->parents, p->n_parents, sizeof *p->parents, by_path);
+	for (size_t i = 0; i < p->n_parents; i++) {
+		int r;
+
+		if (i && !strcmp(p->parents[i].path, p->parents[i - 1].path))
+			continue;
+		r = settle_directory(p, &p->parents[i], err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int plan_make(const struct txn *t, const struct txn_changes *c, const struct txn_verdict *v, struct journal *ret,
+	      struct txn_outcome *out, struct cs_err *err)
+{
+	CS_FREE bool *take = cs_calloc(c->n + 1, sizeof *take);
+	CS_FREE uint32_t *taken = cs_calloc(c->n + 1, sizeof *taken), *moves = cs_calloc(c->n + 1, sizeof *moves);
+	CS_FD int up = openat(t->dir, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct planner p = { .t = t, .c = c, .v = v, .j = ret, .take = take, .taken = taken, .moves = moves, .up = up };
+	int r;
+
+	*ret = (struct journal){ 0 };
+	*out = (struct txn_outcome){ 0 };
+	if (up < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "open the layer");
+	choose(&p);
+	tally(&p, out);
+	leave_places(&p);
+	r = walk(&p, 0, c->n, err);
+	if (r == 0)
+		r = settle_directories(&p, err);
+	for (size_t i = 0; i < p.n_parents; i++) {
+		free(p.parents[i].path);
+		free(p.parents[i].base);
+	}
+	free(p.parents);
+	return r;
+}
+
+/* ---- before anything is moved ---- */
+
+static int clean_names(const char *path, const char *names, ssize_t len)
+{
+	for (const char *n = names; n < names + len; n += strlen(n) + 1) {
+		bool user = !strncmp(n, "user.overlay.", 13), trusted = !strncmp(n, "trusted.overlay.", 16);
+
+		if (!user && !trusted)
+			continue;
+		if (!xattrs_is_overlay(n)) { /* the program's own, allowed by name: by its real name */
+			char real[256], value[4096];
+			ssize_t size = lgetxattr(path, n, value, sizeof value);
+
+			snprintf(real, sizeof real, "%s%s", user ? "user." : "trusted.", n + (user ? 13 : 16));
+			if (size < 0 || act_lsetxattr(path, real, value, (size_t)size) < 0)
+				return -1;
+		}
+		if (act_lremovexattr(path, n) < 0 && errno != ENODATA)
+			return -1;
+	}
+	return 0;
+}
+
+static int clean(int dir, const char *name, unsigned depth)
+{
+	char path[512], names[4096];
+	struct stat st;
+	ssize_t len;
+
+	if (xattrs_path(dir, name, path, sizeof path) < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (S_ISLNK(st.st_mode))
+		return 0; /* overlayfs marks none */
+	len = llistxattr(path, names, sizeof names);
+	if (len < 0 && errno != ENOTSUP)
+		return -1;
+	if (clean_names(path, names, len) < 0)
+		return -1;
+	if (S_ISDIR(st.st_mode)) {
+		CS_FD int sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		struct cs_strv inside = { 0 };
+		int r = sub < 0 || depth > TXN_DEPTH_MAX ? -1 : scan_names(sub, &inside);
+
+		for (size_t i = 0; r == 0 && i < inside.n; i++)
+			r = clean(sub, inside.v[i], depth + 1);
+		cs_strv_done(&inside);
+		return r;
+	}
+	return 0;
+}
+
+int plan_stage(const struct txn *t, const struct journal *j, struct cs_err *err)
+{
+	CS_FD int up = openat(t->dir, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (up < 0 || (act_mkdir(t->dir, "undo", 0700) < 0 && errno != EEXIST))
+		return cs_fail(err, CS_E_SYSTEM, errno, "make room for the undo set");
+	for (size_t i = 0; i < j->n; i++) {
+		const char *name;
+		CS_FD int dir = -1;
+		char shown[256];
+
+		if (j->v[i].kind != STEP_PUT && j->v[i].kind != STEP_SWAP)
+			continue;
+		dir = act_parent(up, j->v[i].path, &name);
+		if (dir < 0 || clean(dir, name, 0) < 0)
+			return cs_fail(err, CS_E_SYSTEM, errno, "make '%s' ready", cs_escape_to(shown, sizeof shown, j->v[i].path));
+	}
+	return 0;
+}
