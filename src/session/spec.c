@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define SYSTEM_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -205,6 +206,18 @@ static void add_absolute(struct session_spec *s, const char *path)
 		cs_strv_add(&s->hide, real);
 }
 
+/* Whatever the profile says: what waits there for a commit must not be written by the program. */
+static void hide_stores(struct session_spec *s)
+{
+	CS_FREE char *inside = s->workspace ? cs_printf("%s/.caisson", s->workspace) : NULL;
+	CS_FREE char *state = txn_state_dir();
+
+	if (inside && access(inside, F_OK) == 0)
+		cs_strv_add(&s->hide, inside);
+	if (state && s->workspace && is_within(state, s->workspace) && access(state, F_OK) == 0)
+		cs_strv_add(&s->hide, state);
+}
+
 /* Absolute patterns go as they are; relative ones are looked for where the program can read. */
 static int make_hide(const struct session_opts *o, struct session_spec *s, struct cs_err *err)
 {
@@ -223,6 +236,7 @@ static int make_hide(const struct session_opts *o, struct session_spec *s, struc
 		if (partly && !s->hide_partly)
 			s->hide_partly = b->source;
 	}
+	hide_stores(s);
 	s->spec.hide = (const char *const *)s->hide.v;
 	s->spec.n_hide = s->hide.n;
 	return r;

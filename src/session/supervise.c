@@ -515,6 +515,11 @@ static int begin_change(struct run *r, struct session_spec *s, struct cs_err *er
 	}
 	r->in_memory = txn_needs_import(r->txn);
 	s->layer->store = r->in_memory ? 0 : txn_dir(r->txn);
+	if (r->in_memory) { /* it stands in the workspace, made just now */
+		cs_strv_take(&s->hide, cs_printf("%s/.caisson", s->workspace));
+		s->spec.hide = (const char *const *)s->hide.v;
+		s->spec.n_hide = s->hide.n;
+	}
 	s->layer->redirect = true;
 	return 0;
 }

@@ -43,6 +43,13 @@ static int sync_all(const struct txn *t, struct cs_err *err)
 	return act_sync_fs(t->dir) < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "sync to disk") : 0;
 }
 
+static int sync_file(int dir, const char *name)
+{
+	CS_FD int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -1 : act_sync(fd);
+}
+
 /* ---- from the commit point on ---- */
 
 static int finish_commit(const struct txn *t, struct journal *j, struct cs_err *err)
@@ -53,7 +60,7 @@ static int finish_commit(const struct txn *t, struct journal *j, struct cs_err *
 	if (r == 0)
 		r = journal_stamp(t->dir, JOURNAL, j, err);
 	commit_part_name(name, j->part);
-	if (r == 0 && act_rename(t->dir, JOURNAL, t->dir, name, 0) < 0)
+	if (r == 0 && (act_rename(t->dir, JOURNAL, t->dir, name, 0) < 0 || sync_file(t->dir, name) < 0))
 		r = cs_fail(err, CS_E_SYSTEM, errno, "mark the journal as done");
 	return r;
 }
@@ -306,6 +313,7 @@ static void count_undo(const struct journal *j, struct txn_outcome *o)
 		o->added += j->v[i].kind == STEP_PUT;
 		o->changed += j->v[i].kind == STEP_SWAP || j->v[i].kind == STEP_PLACE;
 		o->deleted += j->v[i].kind == STEP_TAKE;
+		o->deleted -= j->v[i].kind == STEP_PLACE; /* its TAKE was no deletion */
 	}
 }
 

@@ -249,19 +249,24 @@ void head_put_start(struct txn *t)
 		(void)!pwrite(t->head, &t->start, sizeof t->start, at - START); /* without it a commit sees conflicts everywhere */
 }
 
+/* A file that was not changed since the last tick gets that tick's time at its next change; only one
+ * that was gets a fine-grained one.  So twice, and once more in case a tick fell between. */
 void head_stamp(struct txn *t)
 {
-	struct timespec first = changed_at(t->head), second;
+	struct timespec before = { 0 }, now = { 0 };
 
-	head_put_start(t);
-	second = changed_at(t->head);
-	t->coarse = first.tv_sec == second.tv_sec && first.tv_nsec == second.tv_nsec;
-	t->floor = (struct txn_stamp){ second.tv_sec, (uint32_t)second.tv_nsec };
+	t->start.boot_offset = head_boot_offset();
+	t->start.boot_id = head_boot_id();
+	for (int i = 0; i < 3; i++) {
+		before = now;
+		head_put_start(t);
+		now = changed_at(t->head);
+	}
+	t->coarse = before.tv_sec == now.tv_sec && before.tv_nsec == now.tv_nsec;
+	t->floor = (struct txn_stamp){ now.tv_sec, (uint32_t)now.tv_nsec };
 	t->start.stamp = t->floor;
 	if (t->coarse && ++t->start.stamp.nsec == 1000000000)
 		t->start.stamp = (struct txn_stamp){ t->floor.sec + 1, 0 };
-	t->start.boot_offset = head_boot_offset();
-	t->start.boot_id = head_boot_id();
 	head_put_start(t);
 }
 

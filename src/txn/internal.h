@@ -195,7 +195,8 @@ int journal_write(int dir, const char *name, const struct journal *j, struct cs_
 int journal_read(int dir, const char *name, struct journal *ret, struct cs_err *err);
 /* The same from memory: what the fuzzer calls. */
 int journal_parse(const char *data, size_t len, struct journal *ret, struct cs_err *err);
-/* Rewrites direction and time in place: takes no space, so it works on a full disk. */
+/* Rewrites direction and time in place: takes no space, so it works on a full disk.  Durable if it
+ * turns the direction around. */
 int journal_rewrite_head(int dir, const char *name, const struct journal *j, struct cs_err *err);
 int journal_stamp(int dir, const char *name, struct journal *j, struct cs_err *err);
 

@@ -160,23 +160,24 @@ int journal_rewrite_head(int dir, const char *name, const struct journal *j, str
 	struct disk_head h = head_of(j);
 	CS_FD int fd = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd < 0 || cs_fault("pwrite") || pwrite(fd, &h, sizeof h, 0) != sizeof h || act_sync(fd) < 0)
+	if (fd < 0 || cs_fault("pwrite") || pwrite(fd, &h, sizeof h, 0) != sizeof h || (j->undo && act_sync(fd) < 0))
 		return cs_fail(err, CS_E_SYSTEM, errno, "write the journal's head");
 	return 0;
 }
 
 int journal_stamp(int dir, const char *name, struct journal *j, struct cs_err *err)
 {
-	struct stat st;
-	int r;
+	/* See head_stamp(). */
+	for (int i = 0; i < 3; i++) {
+		struct stat st;
+		int r = journal_rewrite_head(dir, name, j, err);
 
-	/* Looked at before and after: see head.c for what that does to time. */
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return cs_fail(err, CS_E_SYSTEM, errno, "look at the journal");
-	r = journal_rewrite_head(dir, name, j, err);
-	if (r < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return r < 0 ? r : cs_fail(err, CS_E_SYSTEM, errno, "look at the journal");
-	j->after = (struct txn_stamp){ st.st_ctim.tv_sec, (uint32_t)st.st_ctim.tv_nsec };
+		if (r < 0)
+			return r;
+		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return cs_fail(err, CS_E_SYSTEM, errno, "look at the journal");
+		j->after = (struct txn_stamp){ st.st_ctim.tv_sec, (uint32_t)st.st_ctim.tv_nsec };
+	}
 	return journal_rewrite_head(dir, name, j, err);
 }
 

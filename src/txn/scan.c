@@ -441,6 +441,29 @@ static int entry(struct scanner *s, const struct place *p, const char *name)
 	return from ? renamed(s, p, name, &st, from) : directory(s, p, name, &st, at, &low);
 }
 
+/* The workspace's own attributes. */
+static int top_directory(struct scanner *s, const struct place *p)
+{
+	struct stat st, low;
+	struct txn_change *c;
+	int differs;
+
+	if (fstat(p->upper, &st) < 0 || fstat(p->lower[s->l->n_lower - 1], &low) < 0)
+		return fail(s, "look at", ".");
+	differs = compare_entry(p->upper, ".", &st, p->lower[s->l->n_lower - 1], ".", &low);
+	if (differs <= 0)
+		return differs < 0 ? fail(s, "compare", ".") : 0;
+	c = add(s, ".", TXN_CHANGED);
+	if (!c)
+		return -CS_E_LIMIT;
+	c->old = side(&low);
+	c->new = side(&st);
+	c->differs = (unsigned)differs;
+	if (differs & ~TXN_TIMES)
+		c->conflict = conflict_of(s, p->lower[s->l->n_lower - 1], ".", &low);
+	return 0;
+}
+
 static int walk(struct scanner *s, struct place *p)
 {
 	struct cs_strv names = { 0 };
@@ -531,7 +554,10 @@ int scan_layer(const struct scan_layers *l, const struct txn_start *start, struc
 		lower[i] = l->lower[i];
 	if (start)
 		s.clock_back = start->boot_id == head_boot_id() && head_boot_offset() < start->boot_offset - 1000;
-	r = l->n_lower == 1 ? find_moved(&s, l->upper, "", 0) : 0;
+	/* Only root's overlayfs writes redirects, and only root can read them. */
+	r = l->n_lower == 1 && geteuid() == 0 ? find_moved(&s, l->upper, "", 0) : 0;
+	if (r >= 0)
+		r = top_directory(&s, &top);
 	if (r >= 0)
 		r = walk(&s, &top);
 	count(ret);

@@ -37,7 +37,7 @@ void store_key(char ret[24], const char *workspace)
 	snprintf(ret, 24, "w-%016llx", (unsigned long long)txn_hash(workspace));
 }
 
-static char *state_path(void)
+char *txn_state_dir(void)
 {
 	const char *own = getenv("CAISSON_STATE"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 
@@ -121,7 +121,7 @@ static void read_list(int state, struct cs_buf *ret)
 static void remember(const char *path)
 {
 	struct cs_buf list CS_BUF_AUTO = CS_BUF(1 << 20);
-	CS_FREE char *state = state_path(), *line = cs_printf("%s\n", path);
+	CS_FREE char *state = txn_state_dir(), *line = cs_printf("%s\n", path);
 	CS_FD int dir = state ? open_store(state, true) : -1, fd = -1;
 
 	if (dir < 0 || strchr(path, '\n'))
@@ -162,7 +162,7 @@ int store_for(const char *workspace, int ws, struct txn_store *ret, struct cs_er
 {
 	char shown[256];
 
-	if (try_store(state_path(), workspace, ws, false, ret))
+	if (try_store(txn_state_dir(), workspace, ws, false, ret))
 		return 0;
 	if ((!is_mount_root(workspace, ws) && try_store(sibling_path(workspace), workspace, ws, false, ret)) ||
 	    try_store(inside_path(workspace), workspace, ws, true, ret)) {
@@ -206,7 +206,7 @@ static int visit_path(char *take_path, bool inside, store_visit visit, void *arg
 static int visit_remembered(store_visit visit, void *arg)
 {
 	struct cs_buf list CS_BUF_AUTO = CS_BUF(1 << 20);
-	CS_FREE char *state = state_path();
+	CS_FREE char *state = txn_state_dir();
 	CS_FD int dir = state ? open_store(state, false) : -1;
 	char *save = NULL;
 	int r = 0;
@@ -240,7 +240,7 @@ static int visit_near(const char *dir, store_visit visit, void *arg)
 
 int store_each(const char *dir, store_visit visit, void *arg)
 {
-	int r = visit_path(state_path(), false, visit, arg);
+	int r = visit_path(txn_state_dir(), false, visit, arg);
 
 	if (r == 0)
 		r = dir ? visit_near(dir, visit, arg) : visit_remembered(visit, arg);

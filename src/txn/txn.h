@@ -189,6 +189,9 @@ int txn_discard(struct txn *t, const char *why, struct cs_err *err);
 /* Nothing was written: leaves no trace. */
 bool txn_is_empty(const struct txn *t);
 
+/* Where most are kept, whether or not it is there yet; NULL: nowhere. The caller's to free. */
+char *txn_state_dir(void);
+
 /* ---- all of them ---- */
 
 struct txn_entry {
