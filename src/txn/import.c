@@ -213,7 +213,7 @@ int txn_import(struct txn *t, int upper, struct cs_err *err)
 		struct timespec times[2] = { st.st_atim, st.st_mtim };
 
 		/* The root's other attributes are the workspace's, as of the start. */
-		if (fchmod(m.top, st.st_mode & 07777) < 0 || (geteuid() == 0 && fchown(m.top, m.owner.st_uid, m.owner.st_gid) < 0) ||
+		if (fchmod(m.top, (st.st_mode & 0777) | (m.owner.st_mode & 07000)) < 0 || (geteuid() == 0 && fchown(m.top, m.owner.st_uid, m.owner.st_gid) < 0) ||
 		    futimens(m.top, times) < 0 || act_rename(t->dir, "up.new", t->dir, "up", RENAME_EXCHANGE) < 0)
 			r = cs_fail(err, CS_E_SYSTEM, errno, "keep what was written");
 	}
