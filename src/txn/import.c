@@ -37,60 +37,6 @@ static int fail(struct importer *m, const char *path)
 	return cs_fail(m->err, CS_E_SYSTEM, errno, "keep '%s'", cs_escape_to(shown, sizeof shown, path));
 }
 
-static int copy_range(int in, int out, off_t from, off_t to)
-{
-	CS_FREE char *buf = cs_calloc(1, 1 << 17);
-
-	while (from < to) {
-		size_t want = to - from < 1 << 17 ? (size_t)(to - from) : 1 << 17;
-		ssize_t n = pread(in, buf, want, from);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -1 : 0;
-		if (pwrite(out, buf, (size_t)n, from) != n)
-			return errno = errno ? errno : ENOSPC, -1;
-		from += n;
-	}
-	return 0;
-}
-
-/* Holes stay holes. */
-static int copy_data(int in, int out, off_t size)
-{
-	off_t at = 0;
-
-	while (at < size) {
-		off_t data = lseek(in, at, SEEK_DATA), hole;
-
-		if (data < 0)
-			return errno == ENXIO ? ftruncate(out, size) : -1;
-		hole = lseek(in, data, SEEK_HOLE);
-		if (hole < 0 || copy_range(in, out, data, hole) < 0)
-			return -1;
-		at = hole;
-	}
-	return ftruncate(out, size);
-}
-
-static int copy_xattrs(int from, const char *name, int to, const char *as)
-{
-	char a[512], b[512], names[4096], value[1 << 16];
-	ssize_t len;
-
-	if (xattrs_path(from, name, a, sizeof a) < 0 || xattrs_path(to, as, b, sizeof b) < 0)
-		return -1;
-	len = llistxattr(a, names, sizeof names);
-	for (const char *n = names; len > 0 && n < names + len; n += strlen(n) + 1) {
-		ssize_t size = lgetxattr(a, n, value, sizeof value);
-
-		if (size < 0 || lsetxattr(b, n, value, (size_t)size, 0) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 static int copy_attributes(struct importer *m, int from, const char *name, const struct stat *st, int to)
 {
 	struct timespec times[2] = { st->st_atim, st->st_mtim };
@@ -99,7 +45,7 @@ static int copy_attributes(struct importer *m, int from, const char *name, const
 
 	if (geteuid() == 0 && fchownat(to, name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
-	if (copy_xattrs(from, name, to, name) < 0)
+	if (copy_xattrs_all(from, name, to, name) < 0)
 		return -1;
 	if (!S_ISLNK(st->st_mode) && fchmodat(to, name, st->st_mode & 07777, 0) < 0)
 		return -1;
@@ -111,7 +57,7 @@ static int copy_file(int from, const char *name, const struct stat *st, int to)
 	CS_FD int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	CS_FD int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	return in < 0 || out < 0 ? -1 : copy_data(in, out, st->st_size);
+	return in < 0 || out < 0 ? -1 : copy_content(in, out, st->st_size);
 }
 
 static int copy_link(int from, const char *name, int to)

@@ -14,6 +14,9 @@
  *   apply.c     one step, forth or back, as often as you like
  *   commit.c    commit, undo
  *   recover.c   what a crash left
+ *   steps.c     savepoints: layers over one another
+ *   merge.c     two layers become one
+ *   copy.c      a file or a layer, copied
  *   import.c    a layer that was kept in memory comes to disk
  *   patch.c, rename.c   for people to read
  *
@@ -66,7 +69,7 @@ struct txn {
 	int dir, ws, head;          /* head holds the lock */
 	char key[24];               /* the workspace's folder in the store */
 	bool live;                  /* stands in live/, else in its workspace's folder */
-	bool journal_bad;
+	uint32_t layer, steps;      /* of a session: the newest of each */
 };
 
 /* ---- head.c ---- */
@@ -212,6 +215,22 @@ struct applied {
 };
 /* Makes every step true, in order; or untrue, in reverse. Steps that are so already are left alone. */
 int apply_journal(const struct txn *t, const struct journal *j, struct applied *ret, struct cs_err *err);
+
+/* ---- copy.c ---- */
+int copy_content(int in, int out, off_t size);   /* shared blocks where the file system can; holes stay holes */
+int copy_xattrs_all(int from, const char *name, int to, const char *as);
+
+/* ---- merge.c ---- */
+enum merge_how {
+	MERGE_MOVE,  /* the newer layer is used up; can be cut off and done again */
+	MERGE_LINK,  /* files get another name: for layers that are only read */
+	MERGE_COPY,
+};
+/* What the newer layer says goes over the older one; both are directories' descriptors. */
+int merge_layer(int older, int newer, enum merge_how how, struct cs_err *err);
+
+/* ---- steps.c ---- */
+bool steps_any(const struct txn *t);
 
 /* ---- commit.c ---- */
 #define JOURNAL "journal"

@@ -29,7 +29,7 @@ static int peek(const struct txn_store *s, const char *folder, const char *id, s
 	CS_FREE char *path = cs_printf("%s/%s/head", folder, id);
 	CS_FD int fd = openat(s->dir, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-	*t = (struct txn){ .dir = -1, .ws = -1, .head = -1 };
+	*t = (struct txn){ .dir = -1, .ws = -1, .head = -1, .store = { .dir = -1 } };
 	return fd < 0 ? -1 : head_read(fd, t, NULL);
 }
 
@@ -127,6 +127,45 @@ int txn_find(const char *id, const char *workspace, struct txn **ret, struct cs_
 		return cs_fail(err, CS_E_NOT_FOUND, 0, "there is no transaction in '%s' (`caisson txn list --all` shows those elsewhere)",
 			       cs_escape_to(shown, sizeof shown, f.dir));
 	return r < 0 ? r : 0;
+}
+
+static int peek_in(const struct txn_store *s, const char *folder, void *arg)
+{
+	struct finding *f = arg;
+	CS_FREE char *path = cs_printf("%s/%s", folder, f->id);
+	CS_FD int dir = openat(s->dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct txn *t;
+
+	if (dir < 0)
+		return 0;
+	t = cs_new(struct txn);
+	if (peek(s, folder, f->id, t) < 0) {
+		txn_close(t);
+		return 0;
+	}
+	t->store.dir = -1;
+	t->dir = CS_TAKE_FD(dir);
+	t->live = !strcmp(folder, "live");
+	t->ws = open(t->about.workspace, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	*f->ret = t;
+	return 1;
+}
+
+static int peek_store(const struct txn_store *s, void *arg)
+{
+	return each_folder(s, peek_in, arg);
+}
+
+int txn_peek(const char *id, struct txn **ret, struct cs_err *err)
+{
+	CS_FREE char *dir = realpath(".", NULL);
+	struct finding f = { .id = id, .ret = ret, .err = err };
+	char shown[64];
+	int r = store_each(dir ? dir : "/", peek_store, &f);
+
+	if (r == 0)
+		r = store_each(NULL, peek_store, &f);
+	return r ? 0 : cs_fail(err, CS_E_NOT_FOUND, 0, "there is no transaction '%s'", cs_escape_to(shown, sizeof shown, id));
 }
 
 /* ---- listing ---- */

@@ -75,7 +75,13 @@ static void finish(struct txn *t, struct journal *j, struct recovery *r)
 
 static void keep_written(struct txn *t, struct recovery *r)
 {
+	struct cs_err err = { 0 };
+
 	(void)act_remove_tree(t->dir, "up.new"); /* a copy that was not finished */
+	if (txn_flatten(t, &err) < 0) {
+		tell(r, "%s: %s", t->about.id, err.msg);
+		return;
+	}
 	if (commit_parts(t->dir)) {
 		(void)store_rest(t, NULL);
 		return;

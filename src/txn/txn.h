@@ -219,6 +219,43 @@ int txn_gc(const struct txn_gc *g, txn_said said, void *arg, struct cs_err *err)
 /* The log's lines, oldest first: "TIME ID EVENT COUNTS WORKSPACE". */
 int txn_log(const char *workspace, void (*line)(const char *text, void *arg), void *arg, struct cs_err *err);
 
+/* ---- steps: savepoints in a transaction that stays alive ---- */
+
+/* Where the next step writes.  Layers are directories that hold `up` and `wk`. */
+struct txn_savepoint {
+	uint32_t layer;      /* counts from 1 */
+	bool fresh;          /* a new one: it must be mounted; else the last step changed nothing and it is used again */
+	int store;           /* the new layer */
+	int *lowers;         /* `up`s of older ones, newest first */
+	size_t n_lowers;
+};
+int txn_savepoint(struct txn *t, struct txn_savepoint *ret, struct cs_err *err);
+void txn_savepoint_done(struct txn_savepoint *s);
+
+struct txn_step {
+	uint32_t n, layer;
+	uint64_t started;    /* seconds since the epoch */
+	uint64_t us;         /* it took */
+	int status;          /* as of waitpid(2) */
+	bool background;     /* it went on: no savepoint after it until it ended */
+	bool undone;         /* rolled back since */
+	char *command;       /* escaped */
+};
+/* Appends it to the record; n is filled in. */
+int txn_step_record(struct txn *t, struct txn_step *s, struct cs_err *err);
+typedef int (*txn_step_visit)(struct txn *t, const struct txn_step *s, void *arg);
+int txn_steps(struct txn *t, txn_step_visit visit, void *arg, struct cs_err *err);
+/* What the step changed, as far as later steps have not been merged over it. */
+int txn_step_changes(struct txn *t, const struct txn_step *s, struct txn_changes *ret, struct cs_err *err);
+/* Drops the layers of this step and of all after it; the next savepoint starts from what was before. */
+int txn_rollback_to(struct txn *t, uint32_t step, struct cs_err *err);
+/* All layers become one, as if there had been one run. */
+int txn_flatten(struct txn *t, struct cs_err *err);
+/* A new transaction with a copy of what this one has written. */
+int txn_fork(struct txn *from, struct txn **ret, struct cs_err *err);
+/* One that somebody else has locked, only to be looked at. */
+int txn_peek(const char *id, struct txn **ret, struct cs_err *err);
+
 /* ---- patch.c: two texts, line by line ---- */
 
 struct txn_lines {

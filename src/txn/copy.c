@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copy.c - a file's content and attributes, copied. */
+#include "txn/internal.h"
+
+#include <errno.h>
+#include <linux/fs.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/xattr.h>
+
+static int copy_range(int in, int out, off_t from, off_t to)
+{
+	CS_FREE char *buf = cs_calloc(1, 1 << 17);
+
+	while (from < to) {
+		size_t want = to - from < 1 << 17 ? (size_t)(to - from) : 1 << 17;
+		ssize_t n = pread(in, buf, want, from);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -1 : 0;
+		if (pwrite(out, buf, (size_t)n, from) != n)
+			return errno = errno ? errno : ENOSPC, -1;
+		from += n;
+	}
+	return 0;
+}
+
+int copy_content(int in, int out, off_t size)
+{
+	off_t at = 0;
+
+	if (ioctl(out, FICLONE, in) == 0)
+		return 0;
+
+	while (at < size) { /* holes stay holes */
+		off_t data = lseek(in, at, SEEK_DATA), hole;
+
+		if (data < 0)
+			return errno == ENXIO ? ftruncate(out, size) : -1;
+		hole = lseek(in, data, SEEK_HOLE);
+		if (hole < 0 || copy_range(in, out, data, hole) < 0)
+			return -1;
+		at = hole;
+	}
+	return ftruncate(out, size);
+}
+
+int copy_xattrs_all(int from, const char *name, int to, const char *as)
+{
+	char a[512], b[512], names[4096], value[1 << 16];
+	ssize_t len;
+
+	if (xattrs_path(from, name, a, sizeof a) < 0 || xattrs_path(to, as, b, sizeof b) < 0)
+		return -1;
+	len = llistxattr(a, names, sizeof names);
+	for (const char *n = names; len > 0 && n < names + len; n += strlen(n) + 1) {
+		ssize_t size = lgetxattr(a, n, value, sizeof value);
+
+		if (size < 0 || lsetxattr(b, n, value, (size_t)size, 0) < 0)
+			return -1;
+	}
+	return 0;
+}
