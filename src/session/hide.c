@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "sys/sys.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -75,11 +76,13 @@ static void compile(struct matcher *m, const struct cs_strv *patterns)
 
 static bool may_match(const struct matcher *m, const char *name)
 {
-	const char *dot;
+	const char *dot = NULL;
 
 	if (m->hard || m->first[(unsigned char)*name])
 		return true;
-	dot = strrchr(name, '.');
+	for (const char *at = name; *at; at++)
+		if (*at == '.')
+			dot = at;
 	for (size_t i = 0; dot && i < m->n_suffix; i++)
 		if (!strcmp(m->suffix[i], dot) || strchr(m->suffix[i] + 1, '.')) /* "*.tar.key": look closer */
 			return true;
@@ -118,48 +121,70 @@ static bool is_skipped(const char *name)
 	return false;
 }
 
-static void walk(struct search *s, int take_dir, size_t used, unsigned depth)
-{
-	CS_DIR DIR *d = fdopendir(take_dir);
-	struct dirent *e;
+static void walk(struct search *s, int take_dir, size_t used, unsigned depth);
 
-	if (!d) {
-		close(take_dir);
+static void enter(struct search *s, int dir, const char *name, size_t used, unsigned depth)
+{
+	int sub;
+
+	if (!s->second && is_skipped(name)) {
+		cs_strv_add(&s->skipped, s->path);
 		return;
 	}
-	while ((e = readdir(d))) {
-		size_t n = strlen(e->d_name);
-		int sub;
-
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (++s->entries > ENTRIES_MAX || s->ret->n > HIDDEN_MAX || used + n + 2 > sizeof s->path) {
-			s->partly = true;
-			return;
-		}
-		memcpy(s->path + used, e->d_name, n + 1);
-		if (is_channel(dirfd(d), e) || matches(s, e->d_name, s->path)) {
-			cs_strv_take(s->ret, cs_printf("%s/%s", s->root, s->path));
-			continue;
-		}
-		if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)
-			continue;
-		if (!s->second && is_skipped(e->d_name)) {
-			cs_strv_add(&s->skipped, s->path);
-			continue;
-		}
-		if (depth + 1 >= DEPTH_MAX) {
-			s->partly = true;
-			continue;
-		}
-		sub = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (sub < 0 && errno == EACCES) /* we may not look, its owner inside may: all of it is hidden */
-			cs_strv_take(s->ret, cs_printf("%s/%s", s->root, s->path));
-		if (sub < 0)
-			continue;
-		s->path[used + n] = '/';
-		walk(s, sub, used + n + 1, depth + 1);
+	if (depth + 1 >= DEPTH_MAX) {
+		s->partly = true;
+		return;
 	}
+	sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (sub < 0 && errno == EACCES) /* we may not look, its owner inside may: all of it is hidden */
+		cs_strv_take(s->ret, cs_printf("%s/%s", s->root, s->path));
+	if (sub < 0)
+		return;
+	s->path[used] = '/';
+	walk(s, sub, used + 1, depth + 1);
+}
+
+/* Nearly every name is a plain file's that no pattern could be meant for. */
+static bool is_dull(const struct search *s, const struct dirent *e)
+{
+	return (e->d_type == DT_REG || e->d_type == DT_LNK) && !may_match(&s->m, e->d_name);
+}
+
+/* False when there is too much to go on. */
+static bool look_at(struct search *s, int dir, const struct dirent *e, size_t used, unsigned depth)
+{
+	size_t n;
+
+	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+		return true;
+	if (++s->entries > ENTRIES_MAX || s->ret->n > HIDDEN_MAX) {
+		s->partly = true;
+		return false;
+	}
+	if (is_dull(s, e)) /* before its path is put together: that would be most of the work */
+		return true;
+	n = strlen(e->d_name);
+	if (used + n + 2 > sizeof s->path) {
+		s->partly = true;
+		return false;
+	}
+	memcpy(s->path + used, e->d_name, n + 1);
+	if (is_channel(dir, e) || matches(s, e->d_name, s->path))
+		cs_strv_take(s->ret, cs_printf("%s/%s", s->root, s->path));
+	else if (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN)
+		enter(s, dir, e->d_name, used + n, depth);
+	return true;
+}
+
+static void walk(struct search *s, int take_dir, size_t used, unsigned depth)
+{
+	static struct sys_dir levels[DEPTH_MAX];
+	CS_FD int dir = take_dir;
+	const struct dirent *e;
+
+	sys_dir_start(&levels[depth], dir);
+	while ((e = sys_dir_next(&levels[depth])) && look_at(s, dir, e, used, depth))
+		;
 }
 
 /* Other people's code comes last and gets a small share: enough to find what was put there to be

@@ -105,4 +105,23 @@ int sys_birth_time(int dir, const char *name, struct timespec *ret)
 		return -1;
 	*ret = (struct timespec){ (time_t)x.f.btime_sec, x.f.btime_nsec };
 	return 0;
+void sys_dir_start(struct sys_dir *d, int fd)
+{
+	d->fd = fd;
+	d->at = d->len = 0;
+}
+
+const struct dirent *sys_dir_next(struct sys_dir *d)
+{
+	const struct dirent *e;
+
+	if (d->at == d->len) {
+		d->at = 0;
+		d->len = syscall(SYS_getdents64, d->fd, d->block, sizeof d->block);
+		if (d->len <= 0)
+			return d->len = 0, NULL;
+	}
+	e = (const void *)(d->block + d->at);
+	d->at += e->d_reclen;
+	return e;
 }

@@ -13,6 +13,7 @@
 #include "base/compat.h"
 #include "base/err.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
@@ -83,6 +84,14 @@ int sys_get_u64(int dir, const char *path, uint64_t *ret);
 /* What older C libraries have no statx(2) for.  0 if it is not known. */
 uint64_t sys_mount_id(int fd);
 int sys_birth_time(int dir, const char *name, struct timespec *ret); /* -1: not recorded there */
+/* A directory, entry by entry.  opendir(3) would allocate for each, and reads little at a time. */
+struct sys_dir {
+	int fd;
+	long at, len;
+	_Alignas(struct dirent) char block[32768];
+};
+void sys_dir_start(struct sys_dir *d, int fd);       /* fd stays the caller's */
+const struct dirent *sys_dir_next(struct sys_dir *d); /* NULL: no more, or unreadable */
 
 /* net.c: a new network namespace with loopback up, made by a helper process while the caller
  * goes on; it is the slowest of the namespaces by far.  sys_netns_enter() waits and moves in. */
