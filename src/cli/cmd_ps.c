@@ -70,7 +70,7 @@ int cmd_ps(int argc, char **argv)
 
 	if (parse_json_flag("ps", argc, argv, &json, &err) < 0)
 		return cli_usage_error(&err);
-	(void)session_gc(0, NULL); /* best effort: `caisson gc` reports */
+	(void)session_gc(0, NULL, NULL); /* best effort: `caisson gc` reports */
 	if (json) {
 		cs_json_begin(&j, &out, true);
 		cs_json_array(&j, NULL);
@@ -120,7 +120,7 @@ int cmd_gc(int argc, char **argv)
 
 	if (parse_json_flag("gc", argc, argv, &json, &err) < 0)
 		return cli_usage_error(&err);
-	n = session_gc(0, &err);
+	n = session_gc(0, NULL, &err);
 	if (n < 0)
 		return cli_usage_error(&err);
 	if (json)

@@ -21,7 +21,6 @@
 #include "base/text.h"
 #include "sys/sys.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -170,30 +169,32 @@ static int load(int dir, const char *name, struct session_entry *e)
 	return 0;
 }
 
-static DIR *open_dir(struct cs_err *err)
+static int open_dir(struct cs_err *err)
 {
 	char path[200];
-	DIR *d;
+	int fd;
 
 	if (session_dir(path, sizeof path, err) < 0)
-		return NULL;
-	d = opendir(path);
-	if (!d)
+		return -1;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
 		(void)cs_fail(err, CS_E_SYSTEM, errno, "open '%s'", path);
-	return d;
+	return fd;
 }
 
 int session_list(session_visit visit, void *arg, struct cs_err *err)
 {
-	CS_DIR DIR *d = open_dir(err);
-	struct dirent *e;
+	static struct sys_dir list;
+	CS_FD int dir = open_dir(err);
+	const struct dirent *e;
 
-	if (!d)
+	if (dir < 0)
 		return -CS_E_SYSTEM;
-	while ((e = readdir(d))) {
+	sys_dir_start(&list, dir);
+	while ((e = sys_dir_next(&list))) {
 		struct session_entry entry;
 
-		if (strncmp(e->d_name, "s-", 2) || load(dirfd(d), e->d_name, &entry) < 0)
+		if (strncmp(e->d_name, "s-", 2) || load(dir, e->d_name, &entry) < 0)
 			continue;
 		visit(&entry, arg);
 		cs_strv_done(&entry.cgroups);
@@ -203,21 +204,21 @@ int session_list(session_visit visit, void *arg, struct cs_err *err)
 
 int session_kill(const char *id, int sig, struct cs_err *err)
 {
-	CS_DIR DIR *d = open_dir(err);
+	CS_FD int dir = open_dir(err);
 	struct session_entry entry;
 	CS_FD int pidfd = -1;
 	char shown[64];
 	int r;
 
-	if (!d)
+	if (dir < 0)
 		return -CS_E_SYSTEM;
-	if (strncmp(id, "s-", 2) || strchr(id, '/') || load(dirfd(d), id, &entry) < 0)
+	if (strncmp(id, "s-", 2) || strchr(id, '/') || load(dir, id, &entry) < 0)
 		return cs_fail(err, CS_E_NOT_FOUND, 0, "no sandbox '%s' runs here (`caisson ps` lists them)",
 			       cs_escape_to(shown, sizeof shown, id));
 	cs_strv_done(&entry.cgroups);
 	pidfd = (int)syscall(SYS_pidfd_open, entry.supervisor, 0);
 	/* Looked at again after the pidfd is held: a lock that is still there means the pid was not reused. */
-	if (pidfd < 0 || load(dirfd(d), id, &entry) < 0 || !entry.alive) {
+	if (pidfd < 0 || load(dir, id, &entry) < 0 || !entry.alive) {
 		cs_strv_done(&entry.cgroups);
 		return cs_fail(err, CS_E_NOT_FOUND, 0, "sandbox '%s' has ended already", id);
 	}
@@ -246,22 +247,24 @@ static bool clear(int dir, const struct session_entry *e)
 	return !left && unlinkat(dir, e->id, 0) == 0;
 }
 
-int session_gc(unsigned max, struct cs_err *err)
+int session_gc(unsigned max, const char *own, struct cs_err *err)
 {
-	CS_DIR DIR *d = open_dir(err);
-	struct dirent *e;
+	static struct sys_dir list;
+	CS_FD int dir = open_dir(err);
+	const struct dirent *e;
 	unsigned seen = 0;
 	int cleared = 0;
 
-	if (!d)
+	if (dir < 0)
 		return -CS_E_SYSTEM;
-	while ((e = readdir(d)) && (max == 0 || seen < max)) {
+	sys_dir_start(&list, dir);
+	while ((max == 0 || seen < max) && (e = sys_dir_next(&list))) {
 		struct session_entry entry;
 
-		if (strncmp(e->d_name, "s-", 2) || load(dirfd(d), e->d_name, &entry) < 0)
+		if (strncmp(e->d_name, "s-", 2) || (own && !strcmp(e->d_name, own)) || load(dir, e->d_name, &entry) < 0)
 			continue;
 		seen++;
-		if (!entry.alive && clear(dirfd(d), &entry))
+		if (!entry.alive && clear(dir, &entry))
 			cleared++;
 		cs_strv_done(&entry.cgroups);
 	}

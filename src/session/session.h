@@ -132,5 +132,6 @@ int session_record(const char *id, const struct session_opts *o, const char *wor
 		   size_t n_cgroups, char *ret_path, size_t size);
 int session_list(session_visit visit, void *arg, struct cs_err *err);
 int session_kill(const char *id, int sig, struct cs_err *err); /* CS_E_NOT_FOUND if none such runs */
-/* Clears what killed supervisors left; at most max entries (0: all). Returns how many. */
-int session_gc(unsigned max, struct cs_err *err);
+/* Clears what killed supervisors left; looks at no more than max entries (0: all), and not at `own`,
+ * which is alive (NULL: none). Returns how many. */
+int session_gc(unsigned max, const char *own, struct cs_err *err);

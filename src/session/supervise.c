@@ -298,7 +298,7 @@ static void loop(struct run *r)
 				 * left to do costs nothing. */
 				r->inside_gone = true;
 				sandbox_look_last(r->box);
-				(void)session_gc(GC_ENTRIES, NULL); /* best effort: `caisson gc` reports */
+				(void)session_gc(GC_ENTRIES, r->res->id, NULL); /* best effort: `caisson gc` reports */
 			}
 			r->notifier_gone |= (fds[2].revents & POLLHUP) != 0 && !(fds[2].revents & POLLIN);
 			if (relay_over(r->relay))

@@ -86,7 +86,7 @@ static bool lock_pair(int fd, uint32_t n)
 static int pick_range(struct native_ids *ids)
 {
 	CS_FD int fd = -1;
-	char subuid[16384], subgid[16384];
+	static char subuid[16384], subgid[16384]; /* a page of stack is paid for, used or not */
 	uint64_t uids = mapped_from_zero("/proc/self/uid_map"), gids = mapped_from_zero("/proc/self/gid_map");
 	uint64_t top = uids < gids ? uids : gids;
 	uint32_t start;

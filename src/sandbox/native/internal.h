@@ -167,7 +167,7 @@ int native_write_maps(int proc_dir, const char *pid, unsigned inside_uid, unsign
  * process that made it, to be reaped once the descriptor has been handed on. */
 struct native_holder {
 	pid_t pid;
-	char stack[4096] __attribute__((aligned(16))); /* it shares our memory, and lives until it is reaped */
+	char stack[1024] __attribute__((aligned(16))); /* it shares our memory, and lives until it is reaped */
 };
 int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, struct native_holder *holder, struct cs_err *err);
 void native_idmap_reap(struct native_holder *holder);
