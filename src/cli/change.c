@@ -25,11 +25,17 @@ void change_recover(const char *workspace)
 		say_error("%s", err.msg);
 }
 
+/* A file of such a name is ./t-4k2q. */
+static bool is_id(const char *word)
+{
+	return !strncmp(word, "t-", 2) && word[2] && strspn(word + 2, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(word + 2);
+}
+
 char *change_take_id(struct cs_strv *words)
 {
 	char *id;
 
-	if (!words->n || strncmp(words->v[0], "t-", 2) != 0 || strchr(words->v[0], '/'))
+	if (!words->n || !is_id(words->v[0]))
 		return NULL;
 	id = words->v[0];
 	words->n--;

@@ -54,6 +54,15 @@ static const struct cli_opt commit_opts[] = {
 };
 static const struct cli_opt kill_opts[] = { { "force", 'f', NULL, NULL, "do not let the program end by itself: SIGKILL", NULL }, HELP, END };
 static const struct cli_opt verify_opts[] = { JSON, { "quick", 0, NULL, NULL, "leave out the checks that take seconds", NULL }, HELP, END };
+static const struct cli_opt diff_opts[] = {
+	{ "stat", 0, NULL, NULL, "only how many lines of each file", NULL },
+	{ "name-status", 0, NULL, NULL, "only names: A added, M changed, D deleted, R renamed, T of another type", NULL },
+	JSON,
+	{ "no-renames", 0, NULL, NULL, "a renamed file as one deleted and one added", NULL },
+	{ "color", 0, "WHEN", NULL, "auto, always or never", NULL },
+	{ "no-pager", 0, NULL, NULL, "do not page, even at a terminal", NULL },
+	HELP, END,
+};
 static const struct cli_opt profile_opts[] = {
 	{ "json", 0, NULL, NULL, "with list, show and check: print JSON", NULL },
 	{ "source", 0, NULL, NULL, "with show: a built-in profile as it was written", NULL },
@@ -78,6 +87,18 @@ const struct cli_command cli_commands[] = {
 	  "A transaction is what one run wrote in its workspace: pending until it is committed or rolled back, and after a\n"
 	  "commit still there to be undone. Without an ID: the latest of the workspace that the current directory lies in.",
 	  "  $ caisson txn list\n  $ caisson txn show t-4k2q\n" },
+	{ "diff", "[OPTION...] [ID] [PATH...]", "show what a transaction changes", cmd_diff, diff_opts,
+	  "Shows the change set of transaction ID as a patch; without an ID, of the latest one of the workspace that the\n"
+	  "current directory lies in. With PATHs, only what lies there. `git apply` takes the patch, unless it has binary\n"
+	  "files or paths in .git; what git has no word for (owners, attributes, devices), what is held back, and\n"
+	  "conflicts are lines that begin with `# caisson:`.\n"
+	  "At a terminal control bytes in names and content are shown as \\xNN, and $PAGER pages (default: less -FRX).\n"
+	  "Exit status: 0, changes or not; 125 no such transaction, or another error.",
+	  "  $ caisson diff\n"
+	  "  $ caisson diff --stat\n"
+	  "  $ caisson diff t-4k2q src/main.c\n"
+	  "  $ caisson diff t-4k2q > change.patch\n"
+	  "  $ caisson diff --json | jq -r '.changes[].path'\n" },
 	{ "commit", "[ID] [PATH...]", "make pending changes count", cmd_commit, commit_opts,
 	  "All of it or, with paths, only those: wholly or not at all, also when the machine stops in the middle; on disk when\n"
 	  "it reports success. If a path was changed in the workspace since the program started, nothing is committed and\n"

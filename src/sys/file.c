@@ -105,6 +105,8 @@ int sys_birth_time(int dir, const char *name, struct timespec *ret)
 		return -1;
 	*ret = (struct timespec){ (time_t)x.f.btime_sec, x.f.btime_nsec };
 	return 0;
+}
+
 void sys_dir_start(struct sys_dir *d, int fd)
 {
 	d->fd = fd;

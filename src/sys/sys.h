@@ -84,6 +84,7 @@ int sys_get_u64(int dir, const char *path, uint64_t *ret);
 /* What older C libraries have no statx(2) for.  0 if it is not known. */
 uint64_t sys_mount_id(int fd);
 int sys_birth_time(int dir, const char *name, struct timespec *ret); /* -1: not recorded there */
+
 /* A directory, entry by entry.  opendir(3) would allocate for each, and reads little at a time. */
 struct sys_dir {
 	int fd;

@@ -411,7 +411,7 @@ static ssize_t read_link(int root, const char *path, char *buf, size_t size)
 
 static const char *old_path(const struct txn_change *c)
 {
-	return c->base ? c->base : c->from ? c->from : c->path;
+	return c->from ? c->from : c->base ? c->base : c->path;
 }
 
 int txn_open_old(const struct txn *t, const struct txn_change *c)

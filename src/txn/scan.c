@@ -510,6 +510,90 @@ static int find_moved(struct scanner *s, int dir, const char *base, unsigned dep
 	return r;
 }
 
+/* ---- renamed files ----
+ *
+ * A file that the program renamed carries its origin, too, and has no base at its new place.  It is
+ * one of those whose old place the list holds: the origin ends in the handle of the base's file. */
+
+struct handle {
+	unsigned len;
+	unsigned char bytes[MAX_HANDLE_SZ];
+};
+
+static bool get_handle(int root, const char *path, struct handle *ret)
+{
+	union {
+		struct file_handle h;
+		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} u = { .h = { .handle_bytes = MAX_HANDLE_SZ } };
+	const char *name;
+	int mount;
+	CS_FD int dir = act_parent(root, path, &name);
+
+	if (dir < 0 || name_to_handle_at(dir, name, &u.h, &mount, 0) < 0)
+		return false;
+	ret->len = u.h.handle_bytes;
+	memcpy(ret->bytes, u.h.f_handle, ret->len);
+	return true;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct handle *x = a, *y = b;
+
+	return x->len != y->len ? (x->len < y->len ? -1 : 1) : memcmp(x->bytes, y->bytes, x->len);
+}
+
+static bool ends_in_one(const unsigned char *origin, size_t len, const struct handle *v, size_t n)
+{
+	struct handle key;
+
+	key.len = n ? v[0].len : 0; /* all of one file system: one length, but for directories */
+	if (!key.len || key.len > len)
+		return false;
+	memcpy(key.bytes, origin + len - key.len, key.len);
+	return bsearch(&key, v, n, sizeof *v, by_bytes) != NULL;
+}
+
+/* In a user namespace the kernel writes no handle: then as many are taken for renamed as names went. */
+static void clear_renamed(struct scanner *s, const struct handle *v, size_t n)
+{
+	size_t spare = n;
+
+	for (size_t i = 0; i < s->out->n; i++) {
+		struct txn_change *c = &s->out->v[i];
+		const char *name;
+		CS_FD int dir = c->conflict == TXN_REMOVED ? act_parent(s->l->upper, c->path, &name) : -1;
+		char origin[256];
+		ssize_t len = dir < 0 ? -1 : layer_xattr(dir, name, "origin", origin, sizeof origin);
+
+		if (len > 0 ? ends_in_one((unsigned char *)origin, (size_t)len, v, n) : len == 0 && spare && spare--)
+			c->conflict = TXN_CLEAN;
+	}
+}
+
+static void find_renamed(struct scanner *s)
+{
+	struct handle *v;
+	size_t n = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < s->out->n; i++)
+		any |= s->out->v[i].conflict == TXN_REMOVED;
+	if (!any)
+		return;
+	v = cs_calloc(s->out->n, sizeof *v);
+	for (size_t i = 0; i < s->out->n; i++) {
+		const struct txn_change *c = &s->out->v[i];
+
+		if (c->old.mode && !S_ISDIR(c->old.mode))
+			n += get_handle(s->l->lower[0], c->base ? c->base : c->path, &v[n]);
+	}
+	qsort(v, n, sizeof *v, by_bytes);
+	clear_renamed(s, v, n);
+	free(v);
+}
+
 /* ---- all of it ---- */
 
 static void count(struct txn_changes *c)
@@ -560,6 +644,8 @@ int scan_layer(const struct scan_layers *l, const struct txn_start *start, struc
 		r = top_directory(&s, &top);
 	if (r >= 0)
 		r = walk(&s, &top);
+	if (r >= 0 && start && l->n_lower == 1)
+		find_renamed(&s);
 	count(ret);
 	cs_buf_done(&s.path);
 	cs_buf_done(&s.base);
