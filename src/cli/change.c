@@ -327,6 +327,9 @@ static void judge(const struct profile *p, struct txn *t, struct txn_changes *c,
 			return;
 		}
 		break;
+	case PROFILE_COMMIT_NEVER:
+		discard(t, r);
+		return;
 	default:
 		break;
 	}
@@ -346,8 +349,8 @@ void change_fate(const struct profile *p, struct session_result *r)
 		say_error("%s: %s", txn_about(t)->id, err.msg);
 		(void)txn_keep(t, NULL, &err);
 		r->change.fate = "pending";
-	} else if (!c.n) {
-		(void)txn_discard(t, "empty", &err); /* opened for writing and left as it was */
+	} else if (txn_changes_nothing(&c)) {
+		(void)txn_discard(t, "empty", &err); /* opened for writing and left as it was; made and removed again */
 	} else {
 		snprintf(r->change.id, sizeof r->change.id, "%s", txn_about(t)->id);
 		r->change.added = c.added;

@@ -333,3 +333,34 @@ int cmd_run(int argc, char **argv)
 	cs_strv_done(&a.origins);
 	return code;
 }
+
+int cmd_begin(int argc, char **argv)
+{
+	char name[] = "session", *none[] = { name, NULL };
+	struct run_args a = { .json_fd = -1 };
+	struct profile p = { 0 };
+	struct cs_err err = { 0 };
+	char id[TXN_ID_MAX];
+	int code = 0, first = cli_parse(cli_find("begin"), argc, argv, take, &a, &err);
+
+	if (first >= 0 && first < argc)
+		first = cs_fail(&err, CS_E_INVALID, 0, "`caisson begin` takes no command: caisson exec ID -- COMMAND runs one");
+	if (first < 0 || load_profile(&a, &p, &err) < 0) {
+		code = cli_usage_error(&err);
+	} else {
+		a.o.profile = &p;
+		a.o.argv = none;
+		change_recover(a.o.workspace);
+		if (session_begin(&a.o, id, &err) < 0) {
+			say_error("%s", err.msg);
+			code = cs_code_exit(err.code);
+		} else {
+			printf("%s\n", id);
+		}
+	}
+	profile_done(&p);
+	cs_strv_done(&a.keys);
+	cs_strv_done(&a.values);
+	cs_strv_done(&a.origins);
+	return code;
+}

@@ -268,8 +268,9 @@ static int commit_found(struct txn *t, struct commit_args *a, const struct cs_st
 		return cli_usage_error(&err);
 	if (txn_scan(t, &c, &err) < 0)
 		return failed(&err);
-	if (!c.n) {
-		say_note("%s has nothing %s to commit", txn_about(t)->id, txn_state(t) == TXN_COMMITTED ? "left" : "");
+	if (txn_changes_nothing(&c)) {
+		say_note("%s has nothing%s to commit", txn_about(t)->id, txn_state(t) == TXN_COMMITTED ? " left" : "");
+		txn_changes_done(&c);
 		return 0;
 	}
 	code = change_commit(t, &c, &a->v, !a->yes && !a->allow.n && change_can_ask());
@@ -386,8 +387,35 @@ static int on_one(const char *command, int argc, char **argv, int (*act)(struct 
 	return code;
 }
 
+/* "t-4k2q@3": a live session goes back to before its third step. */
+static bool is_step(const char *word, char id[TXN_ID_MAX], uint64_t *step)
+{
+	const char *at = strchr(word, '@');
+
+	if (!at || at - word >= TXN_ID_MAX || cs_parse_u64(at + 1, step) < 0 || *step > UINT32_MAX)
+		return false;
+	snprintf(id, TXN_ID_MAX, "%.*s", (int)(at - word), word);
+	return true;
+}
+
+static int roll_back_to(const char *id, uint64_t step)
+{
+	struct cs_err err = { 0 };
+
+	if (session_rollback(id, (uint32_t)step, &err) < 0)
+		return failed(&err);
+	say_note("%s  is as it was before step %llu", id, (unsigned long long)step);
+	return 0;
+}
+
 int cmd_rollback(int argc, char **argv)
 {
+	char id[TXN_ID_MAX];
+	uint64_t step;
+
+	for (int i = 1; i < argc; i++)
+		if (argc == 2 && is_step(argv[i], id, &step))
+			return roll_back_to(id, step);
 	return on_one("rollback", argc, argv, roll_back);
 }
 

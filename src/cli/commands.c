@@ -8,26 +8,30 @@
 #define END  { NULL, 0, NULL, NULL, NULL, NULL }
 #define JSON { "json", 0, NULL, NULL, "print JSON", NULL }
 
-static const struct cli_opt run_opts[] = {
-	{ "profile", 'p', "NAME|FILE", NULL, "what the program may do (default: `default`)", "Profile" },
-	{ "require", 0, "NAME,...", "require", "do not start without these protections", NULL },
-	{ "workspace", 'w', "DIR", NULL, "the directory to work in (default: the current one)", "Files" },
-	{ "workspace-mode", 0, "MODE", "workspace", "layer (changes are a transaction), read, write (for real) or none", NULL },
-	{ "commit", 0, "MODE", "commit.mode", "ask, keep, always, on-success or never (default: ask on a terminal, else keep)", NULL },
-	{ "force", 0, NULL, NULL, "allow the home directory as the workspace", NULL },
-	{ "ro", 0, "PATH", "files.read", "show PATH of the host, read-only (may be repeated)", NULL },
-	{ "rw", 0, "PATH", "files.write", "show PATH of the host, written for real (may be repeated)", NULL },
-	{ "hide", 0, "PATTERN", "files.hide", "hide names in the workspace, or an absolute path (may be repeated)", NULL },
-	{ "cwd", 0, "DIR", NULL, "working directory inside", NULL },
-	{ "env", 'e', "NAME[=VALUE]", "env", "pass a variable on, or set it (may be repeated)", NULL },
-	{ "cpus", 0, "N", "limits.cpus", "CPU share, e.g. 1.5", "Limits" },
-	{ "memory", 'm', "SIZE", "limits.memory", "memory with swap, e.g. 512M", NULL },
-	{ "pids", 0, "N", "limits.pids", "processes and threads", NULL },
-	{ "files", 0, "N", "limits.files", "open files per process", NULL },
+/* What says how a sandbox is made: `run` and `begin` take it. */
+#define PLACE_OPTS \
+	{ "profile", 'p', "NAME|FILE", NULL, "what the program may do (default: `default`)", "Profile" }, \
+	{ "require", 0, "NAME,...", "require", "do not start without these protections", NULL }, \
+	{ "workspace", 'w', "DIR", NULL, "the directory to work in (default: the current one)", "Files" }, \
+	{ "workspace-mode", 0, "MODE", "workspace", "layer (changes are a transaction), read, write (for real) or none", NULL }, \
+	{ "force", 0, NULL, NULL, "allow the home directory as the workspace", NULL }, \
+	{ "ro", 0, "PATH", "files.read", "show PATH of the host, read-only (may be repeated)", NULL }, \
+	{ "rw", 0, "PATH", "files.write", "show PATH of the host, written for real (may be repeated)", NULL }, \
+	{ "hide", 0, "PATTERN", "files.hide", "hide names in the workspace, or an absolute path (may be repeated)", NULL }, \
+	{ "cwd", 0, "DIR", NULL, "working directory inside", NULL }, \
+	{ "env", 'e', "NAME[=VALUE]", "env", "pass a variable on, or set it (may be repeated)", NULL }, \
+	{ "cpus", 0, "N", "limits.cpus", "CPU share, e.g. 1.5", "Limits" }, \
+	{ "memory", 'm', "SIZE", "limits.memory", "memory with swap, e.g. 512M", NULL }, \
+	{ "pids", 0, "N", "limits.pids", "processes and threads", NULL }, \
+	{ "files", 0, "N", "limits.files", "open files per process", NULL }, \
 	{ "disk", 0, "SIZE", "limits.disk", "bytes written to private files", NULL },
+
+static const struct cli_opt run_opts[] = {
+	PLACE_OPTS
 	{ "max-output", 0, "SIZE", "limits.output", "bytes on standard output and error", NULL },
 	{ "timeout", 't', "TIME", "limits.wall", "wall-clock time, e.g. 30s, 10m", NULL },
 	{ "cpu-time", 0, "TIME", "limits.cpu_time", "CPU time of all processes together", NULL },
+	{ "commit", 0, "MODE", "commit.mode", "ask, keep, always, on-success or never (default: ask on a terminal, else keep)", "Changes" },
 	{ "json", 0, "FILE", NULL, "write the result as a JSON object", "Output" },
 	{ "json-fd", 0, "N", NULL, "the same to an open descriptor", NULL },
 	{ "quiet", 'q', NULL, NULL, "only errors", NULL },
@@ -36,6 +40,29 @@ static const struct cli_opt run_opts[] = {
 #ifdef CS_TEST_SWITCHES
 	{ "off", 0, "NAME,...", NULL, "TEST BUILD: leave protections out", NULL },
 #endif
+	HELP, END,
+};
+static const struct cli_opt begin_opts[] = {
+	PLACE_OPTS
+	{ "timeout", 't', "TIME", "limits.wall", "wall-clock time of each step", NULL },
+	{ "cpu-time", 0, "TIME", "limits.cpu_time", "CPU time of all steps together", NULL },
+	{ "quiet", 'q', NULL, NULL, "only errors", "Output" },
+#ifdef CS_TEST_SWITCHES
+	{ "off", 0, "NAME,...", NULL, "TEST BUILD: leave protections out", NULL },
+#endif
+	HELP, END,
+};
+static const struct cli_opt exec_opts[] = {
+	{ "background", 'b', NULL, NULL, "what the command leaves running stays; no savepoints until it has ended", NULL },
+	{ "cwd", 0, "DIR", NULL, "working directory inside (default: that of the session)", NULL },
+	{ "env", 'e', "NAME=VALUE", NULL, "set a variable (may be repeated)", NULL },
+	{ "timeout", 't', "TIME", NULL, "wall-clock time of this step", NULL },
+	{ "quiet", 'q', NULL, NULL, "only errors", NULL },
+	HELP, END,
+};
+static const struct cli_opt end_opts[] = {
+	{ "commit", 0, "MODE", NULL, "ask, keep, always or never (default: ask on a terminal, else keep)", NULL },
+	{ "quiet", 'q', NULL, NULL, "only errors", NULL },
 	HELP, END,
 };
 static const struct cli_opt json_opts[] = { JSON, HELP, END };
@@ -107,11 +134,27 @@ const struct cli_command cli_commands[] = {
 	  "Exit status: 0 committed; 1 a conflict, or something was held back; 125 an error.",
 	  "  $ caisson commit\n  $ caisson commit t-4k2q src/\n  $ caisson commit t-4k2q --allow .git/hooks/pre-commit\n"
 	  "  $ caisson commit t-4k2q --theirs-for README.md\n" },
-	{ "rollback", "[ID]", "throw pending changes away", cmd_rollback, quiet_opts, "The workspace stays as it is.", "  $ caisson rollback t-4k2q\n" },
+	{ "rollback", "[ID | ID@STEP]", "throw pending changes away, or go back to before a step", cmd_rollback, quiet_opts,
+	  "The workspace stays as it is. With ID@STEP a live session's files become what they were before that step.",
+	  "  $ caisson rollback t-4k2q\n  $ caisson rollback t-4k2q@3\n" },
 	{ "undo", "[ID]", "take a commit back", cmd_undo, quiet_opts,
 	  "The workspace becomes as it was before the commit, and the transaction is pending again. If one of its files was\n"
 	  "edited since, nothing is changed and each is named (exit status 1).",
 	  "  $ caisson undo t-4k2q\n" },
+	{ "begin", "[OPTION...]", "start a sandbox that stays, and print its id", cmd_begin, begin_opts,
+	  "A session keeps its sandbox alive over many commands; each is a step with a savepoint before it. Options are those\n"
+	  "of `caisson run`. It lives until `caisson end` or `caisson kill`.",
+	  "  $ id=$(caisson begin)\n  $ caisson exec $id -- make\n  $ caisson steps $id\n  $ caisson rollback $id@1\n  $ caisson end $id\n" },
+	{ "exec", "[OPTION...] ID [--] COMMAND [ARG...]", "run a step in a session", cmd_exec, exec_opts,
+	  "Processes that the command leaves running end with it, and are named, unless --background is given.\n"
+	  "Exit status: as of `caisson run`.",
+	  "  $ caisson exec t-4k2q -- python3 step.py\n  $ caisson exec --background t-4k2q -- sh -c './server &'\n" },
+	{ "steps", "[--json] ID", "list a session's steps and what each changed", cmd_steps, json_opts,
+	  "`caisson rollback ID@STEP` goes back to before a step.", "  $ caisson steps t-4k2q\n" },
+	{ "fork", "ID", "copy a session's files into a new session", cmd_fork, help_opts,
+	  "The copy is independent: try another way in it, and keep the better one. Prints its id.", "  $ caisson fork t-4k2q\n" },
+	{ "end", "[--commit MODE] ID", "end a session", cmd_end, end_opts,
+	  "What its steps wrote in the workspace becomes one transaction.", "  $ caisson end t-4k2q\n  $ caisson end --commit always t-4k2q\n" },
 	{ "log", "[--all] [--json]", "show what became of transactions", cmd_log, txn_opts,
 	  "One line for each that was kept, committed, undone, rolled back, dropped or recovered after a crash.", "  $ caisson log\n" },
 	{ "profile", "list|show|check|schema|explain [NAME|FILE...]", "look at profiles and check them", cmd_profile, profile_opts,

@@ -153,6 +153,12 @@ static void parse(struct session_entry *e, char *text)
 	}
 }
 
+/* A run's, or a session's, which goes by its transaction's. */
+static bool is_id(const char *name)
+{
+	return !strncmp(name, "s-", 2) || !strncmp(name, "t-", 2);
+}
+
 static int load(int dir, const char *name, struct session_entry *e)
 {
 	char text[16385];
@@ -194,7 +200,7 @@ int session_list(session_visit visit, void *arg, struct cs_err *err)
 	while ((e = sys_dir_next(&list))) {
 		struct session_entry entry;
 
-		if (strncmp(e->d_name, "s-", 2) || load(dir, e->d_name, &entry) < 0)
+		if (!is_id(e->d_name) || load(dir, e->d_name, &entry) < 0)
 			continue;
 		visit(&entry, arg);
 		cs_strv_done(&entry.cgroups);
@@ -212,7 +218,7 @@ int session_kill(const char *id, int sig, struct cs_err *err)
 
 	if (dir < 0)
 		return -CS_E_SYSTEM;
-	if (strncmp(id, "s-", 2) || strchr(id, '/') || load(dir, id, &entry) < 0)
+	if (!is_id(id) || strchr(id, '/') || load(dir, id, &entry) < 0)
 		return cs_fail(err, CS_E_NOT_FOUND, 0, "no sandbox '%s' runs here (`caisson ps` lists them)",
 			       cs_escape_to(shown, sizeof shown, id));
 	cs_strv_done(&entry.cgroups);
@@ -261,7 +267,7 @@ int session_gc(unsigned max, const char *own, struct cs_err *err)
 	while ((max == 0 || seen < max) && (e = sys_dir_next(&list))) {
 		struct session_entry entry;
 
-		if (strncmp(e->d_name, "s-", 2) || (own && !strcmp(e->d_name, own)) || load(dir, e->d_name, &entry) < 0)
+		if (!is_id(e->d_name) || (own && !strcmp(e->d_name, own)) || load(dir, e->d_name, &entry) < 0)
 			continue;
 		seen++;
 		if (!entry.alive && clear(dir, &entry))

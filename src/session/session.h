@@ -95,6 +95,30 @@ void session_result_json(const struct session_opts *o, const struct session_resu
 /* --dry-run: the plan in words. */
 int session_explain(const struct session_opts *o, struct cs_buf *out, struct cs_err *err);
 
+/* ---- keeper.c, client.c: a sandbox that stays alive and takes commands, step by step ---- */
+
+/* Starts a keeper in the background, which outlives the caller; returns when the sandbox stands. */
+int session_begin(const struct session_opts *o, char ret_id[TXN_ID_MAX], struct cs_err *err);
+
+struct session_step {
+	const char *id;
+	char *const *argv;
+	const struct cs_strv *env;  /* NAME=VALUE, on top of the session's own */
+	const char *cwd;            /* inside; NULL: the session's */
+	bool background;            /* what it leaves running stays */
+	uint64_t timeout;           /* ms; 0: the profile's */
+};
+/* Runs one; *ret_exit is what the caller exits with, *ret_step its number. */
+int session_exec(const struct session_step *s, int *ret_exit, uint32_t *ret_step, struct cs_err *err);
+/* Back to before a step. */
+int session_rollback(const char *id, uint32_t step, struct cs_err *err);
+int session_fork(const char *id, char ret_id[TXN_ID_MAX], struct cs_err *err);
+/* Ends it; what it wrote is pending then, or (*ret_empty) nothing. */
+int session_end(const char *id, bool *ret_empty, struct cs_err *err);
+bool session_is_live(const char *id);
+/* The keeper's socket. */
+int session_socket_path(const char *id, char *ret, size_t size, struct cs_err *err);
+
 /* ---- spec.c: from a profile and options to a sandbox's spec ---- */
 struct session_spec {
 	struct sandbox_spec spec;

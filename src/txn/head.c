@@ -57,6 +57,7 @@ static void put_about(struct cs_buf *b, const struct txn_about *a)
 	put_text(b, a->command);
 	put_u64(b, a->ino);
 	put_u64(b, a->created);
+	put_u32(b, a->created_ns);
 	put_u32(b, a->steps);
 	put_list(b, &a->protect);
 	put_list(b, &a->allow);
@@ -150,6 +151,7 @@ static void get_about(struct reader *r, struct txn_about *a)
 	a->command = get_text(r);
 	a->ino = get_u64(r);
 	a->created = get_u64(r);
+	a->created_ns = get_u32(r);
 	a->steps = get_u32(r) != 0;
 	get_list(r, &a->protect);
 	get_list(r, &a->allow);

@@ -212,6 +212,7 @@ int txn_begin(struct txn_about *a, struct txn **ret, struct cs_err *err)
 	*a = (struct txn_about){ 0 };
 	clock_gettime(CLOCK_REALTIME, &now);
 	t->about.created = (uint64_t)now.tv_sec;
+	t->about.created_ns = (uint32_t)now.tv_nsec;
 	t->about.ino = 0;
 	store_key(t->key, t->about.workspace);
 	if (open_workspace(t) < 0)

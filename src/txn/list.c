@@ -64,6 +64,11 @@ static int by_id(const struct txn_store *s, void *arg)
 	return each_folder(s, by_id_in, arg);
 }
 
+static uint64_t age_order(const struct txn_about *a)
+{
+	return a->created * 1000000000u + a->created_ns;
+}
+
 /* The newest in the folder of one workspace. */
 static int newest_in(const struct txn_store *s, const char *folder, struct finding *f)
 {
@@ -79,8 +84,8 @@ static int newest_in(const struct txn_store *s, const char *folder, struct findi
 			continue;
 		struct txn t;
 
-		if (peek(s, folder, names.v[i], &t) == 0 && t.about.created * 1000000000u + t.start.stamp.nsec >= f->created) {
-			f->created = t.about.created * 1000000000u + t.start.stamp.nsec;
+		if (peek(s, folder, names.v[i], &t) == 0 && age_order(&t.about) >= f->created) {
+			f->created = age_order(&t.about);
 			snprintf(f->folder, sizeof f->folder, "%s", folder);
 			snprintf(f->found_id, sizeof f->found_id, "%s", names.v[i]);
 		}
@@ -195,7 +200,7 @@ static void keep_entry(struct listing *l, struct txn *t, enum txn_state state, b
 		l->v = grown;
 		l->cap = cap;
 	}
-	l->v[l->n++] = (struct listed){ t->about, state, busy, t->about.created * 1000 + t->start.stamp.nsec / 1000000 };
+	l->v[l->n++] = (struct listed){ t->about, state, busy, age_order(&t->about) };
 	t->about = (struct txn_about){ 0 };
 }
 

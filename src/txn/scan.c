@@ -665,3 +665,8 @@ void txn_changes_done(struct txn_changes *c)
 	free(c->v);
 	*c = (struct txn_changes){ 0 };
 }
+
+bool txn_changes_nothing(const struct txn_changes *c)
+{
+	return !c->added && !c->changed && !c->deleted;
+}

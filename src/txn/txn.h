@@ -56,6 +56,7 @@ struct txn_about {
 	struct cs_strv hidden;    /* paths beneath the workspace that the program could not see */
 	uint64_t ino;             /* of the workspace */
 	uint64_t created;         /* seconds since the epoch */
+	uint32_t created_ns;
 	bool steps;               /* a session with savepoints */
 };
 void txn_about_done(struct txn_about *a);
@@ -154,6 +155,8 @@ struct txn_changes {
 };
 int txn_scan(struct txn *t, struct txn_changes *ret, struct cs_err *err);
 void txn_changes_done(struct txn_changes *c);
+/* Nothing but directories whose times changed because something in them came and went. */
+bool txn_changes_nothing(const struct txn_changes *c);
 /* The content before and after; -1 with errno. Symlinks: as readlink(2). */
 int txn_open_old(const struct txn *t, const struct txn_change *c);
 int txn_open_new(const struct txn *t, const struct txn_change *c);
