@@ -61,11 +61,22 @@ struct sandbox_spec {
 	bool tty;                         /* stdio[0] is a terminal of ours: make it the controlling one */
 	protection_set require;
 	protection_set off;               /* left out on purpose; 0 but in test builds */
+	bool stem;                        /* no program: argv to tty are not looked at; it waits for sandbox_exec() */
 	bool notify;                      /* report refused system calls through sandbox_refusal_fd() */
 	/* Called once with the control groups that are about to be made, so that they can be
 	 * recorded before they exist.  NULL: not wanted. */
 	void (*record)(const char *const *cgroups, size_t n, void *arg);
 	void *record_arg;
+};
+
+/* A program to run in a sandbox that waits for commands (a stem). */
+struct sandbox_command {
+	char *const *argv;
+	char *const *env;
+	const char *cwd;     /* inside */
+	const char *path;    /* PATH to look argv[0] up in, inside */
+	int stdio[3];        /* become 0, 1, 2 */
+	bool tty;            /* one of them is a terminal of ours: gets a session, and it as the controlling one */
 };
 
 enum sandbox_refusal_kind { SANDBOX_REFUSED_CALL, SANDBOX_REFUSED_CONNECT };
@@ -111,6 +122,8 @@ int sandbox_layer(struct sandbox *s);
 /* Can a layer be kept in that directory?  Makes and removes a directory in it. */
 int sandbox_layer_probe(int dir, struct cs_err *err);
 void sandbox_free(struct sandbox *s);
+/* In a forked child of the caller: lets go of what it holds of the sandbox, which stays the parent's. */
+void sandbox_forget(struct sandbox *s);
 
 int sandbox_pidfd(const struct sandbox *s);      /* readable when all of it has ended */
 pid_t sandbox_pid(const struct sandbox *s);      /* its first process, as the host sees it */
@@ -133,3 +146,25 @@ void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret);
 protection_set sandbox_active(const struct sandbox *s);
 const char *sandbox_why_off(const struct sandbox *s, enum protection p); /* NULL if active or unknown */
 size_t sandbox_steps(const struct sandbox *s, struct sandbox_step *ret, size_t max);
+
+/* ---- of a sandbox started with spec.stem ----
+ *
+ * It lives until sandbox_kill(), or until the caller does.  sandbox_event_fd() is readable when
+ * there may be something for sandbox_take_ended() or sandbox_take_stop(). */
+
+/* Starts a command; any number may run.  Returns once it has been executed: CS_E_NOCMD and
+ * CS_E_NOEXEC if it could not be, CS_E_INVALID if its directory is not there.  The first call
+ * waits until the sandbox stands, and reports what kept it from that. */
+int sandbox_exec(struct sandbox *s, const struct sandbox_command *c, pid_t *ret_pid_inside, struct cs_err *err);
+/* A command has ended, with a status as of waitpid(2): once for each; false: none (yet). */
+bool sandbox_take_ended(struct sandbox *s, pid_t *pid_inside, int *status);
+/* To a command; what a keyboard sends goes to its process group.  Nothing if it has ended. */
+void sandbox_signal_command(struct sandbox *s, pid_t pid_inside, int sig);
+size_t sandbox_processes(struct sandbox *s); /* how many there are besides ours; zombies do not count */
+/* Names up to 256 processes besides ours (names are hostile text), then ends all.  How many there
+ * were, or a negative code.  Commands among them are told by sandbox_take_ended(), too. */
+int sandbox_sweep(struct sandbox *s, void (*name)(const char *comm, pid_t pid_inside, void *arg), void *arg);
+/* Puts a new store and lowers (as in struct sandbox_bind; at most 250) in the place of the old ones,
+ * at a layer with a store.  CS_E_CONFLICT while a process besides ours is there.  On failure the
+ * old layer stays, or (CS_E_SYSTEM) nothing may be there: end the sandbox then. */
+int sandbox_push_layer(struct sandbox *s, size_t bind, int store, const int *lowers, size_t n_lowers, struct cs_err *err);

@@ -120,7 +120,9 @@ int native_build_dev(struct native_plan *p)
 	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
 		if (bind_node(p, nodes[i].name, 1, nodes[i].minor) < 0)
 			return -1;
-	if (p->spec->tty && (bind_node(p, "tty", 5, 0) < 0 || bind_console(p) < 0))
+	if ((p->spec->tty || p->spec->stem) && bind_node(p, "tty", 5, 0) < 0)
+		return -1;
+	if (p->spec->tty && bind_console(p) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
 		snprintf(path, sizeof path, "dev/%s", links[i].name);

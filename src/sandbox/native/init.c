@@ -71,14 +71,13 @@ static int open_host_proc(struct native_plan *p)
 
 /* As root the caller's pipes and our pty belong to root, and `>/dev/stdout` opens them anew:
  * they become the sandbox's.  Nothing that has a name is touched. */
-static void own_stdio(const struct native_plan *p)
+void native_own_stdio(const struct native_ids *ids, const int stdio[3], bool tty)
 {
 	for (int i = 0; i < 3; i++) {
 		struct statfs fs;
-		int fd = p->spec->stdio[i];
 
-		if (fstatfs(fd, &fs) == 0 && (fs.f_type == PIPEFS_MAGIC || (p->spec->tty && isatty(fd))))
-			(void)!fchown(fd, p->ids.uid, p->ids.gid); /* without it only reopening fails */
+		if (fstatfs(stdio[i], &fs) == 0 && (fs.f_type == PIPEFS_MAGIC || (tty && isatty(stdio[i]))))
+			(void)!fchown(stdio[i], ids->uid, ids->gid); /* without it only reopening fails */
 	}
 }
 
@@ -90,7 +89,8 @@ static int take_ids(struct native_plan *p)
 			return fail(p, "write id maps (are user namespaces restricted here? see `caisson doctor`)");
 		return 0;
 	}
-	own_stdio(p);
+	if (!p->spec->stem)
+		native_own_stdio(&p->ids, p->spec->stdio, p->spec->tty);
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP | SECBIT_KEEP_CAPS, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
 	    setresgid(p->ids.gid, p->ids.gid, p->ids.gid) < 0 || setresuid(p->ids.uid, p->ids.uid, p->ids.uid) < 0)
 		return fail(p, "take the sandbox's ids");
@@ -242,7 +242,7 @@ static int build(struct native_plan *p)
 
 /* Nothing of the caller's command line or environment is left in /proc/1: the kernel says where
  * they lie (fields 48 to 51 of stat). */
-static int wipe_strings(const struct native_plan *p)
+int native_wipe_strings(const struct native_plan *p)
 {
 	char text[1024], *at;
 	unsigned long long v[4];
@@ -278,12 +278,6 @@ static int confine(struct native_plan *p)
 	return 0;
 }
 
-/* What a terminal would send goes to the program's group, as a terminal would. */
-static bool is_for_group(uint32_t sig)
-{
-	return sig == SIGINT || sig == SIGQUIT || sig == SIGTSTP || sig == SIGCONT || sig == SIGHUP;
-}
-
 /* Signals from outside carry no sender we could see; from inside they do. */
 static void forward(int fd, pid_t program)
 {
@@ -291,7 +285,7 @@ static void forward(int fd, pid_t program)
 
 	while (read(fd, &si, sizeof si) == sizeof si)
 		if (si.ssi_signo != SIGCHLD && si.ssi_pid == 0)
-			(void)kill(is_for_group(si.ssi_signo) ? -program : program, (int)si.ssi_signo); /* may be gone already */
+			(void)kill(native_is_for_group(si.ssi_signo) ? -program : program, (int)si.ssi_signo); /* may be gone already */
 }
 
 /* Reap whatever has ended.  True when the program itself has. */
@@ -357,7 +351,7 @@ _Noreturn void native_init(struct native_plan *p)
 	(void)native_send_fd(p->sock, 'T', p->tmpfs_fd); /* for accounting only */
 	if (atomic_load(&p->report->state) == NATIVE_FAILED)
 		_exit(125);
-	if (wipe_strings(p) < 0) {
+	if (native_wipe_strings(p) < 0) {
 		(void)fail(p, "wipe process 1's command line and environment");
 		goto failed;
 	}

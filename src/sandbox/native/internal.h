@@ -14,6 +14,9 @@
  *   proc.c      /proc: masks, and files that show the sandbox's own limits
  *   etc.c       the few files of /etc that are ours
  *   payload.c   from process 1's child to the program's first instruction
+ *   stem.c      a sandbox that waits for commands: inside
+ *   commands.c  ... and the caller's side of it
+ *   mounter.c   the helper that gives it new layers
  *   filter.c    the system-call filter, made at build time
  *   refusal.c   naming what the filter refused
  *
@@ -22,8 +25,8 @@
  * and other namespaces.  The program runs in a second one below it, so even
  * full capabilities there give it no power over its mounts or its network.
  *
- * Code that runs after clone: init.c, root.c, proc.c, etc.c, payload.c,
- * filter.c.  The process was single-threaded, so it may allocate, but what
+ * Code that runs after clone: init.c, root.c, layer.c, store.c, overlay.c,
+ * proc.c, etc.c, payload.c, stem.c, mounter.c, filter.c.  The process was single-threaded, so it may allocate, but what
  * payload.c does shares memory with process 1 (vfork) and must leave it sane.
  *
  * Everything the inside reports goes through one shared page, as numbers and
@@ -79,6 +82,7 @@ struct native_report {
 	int why[PROT_MAX];         /* errno for what is off */
 	bool unmapped;             /* a layer's base is on a file system that cannot map ids */
 	bool bad_store;            /* the error is that a layer cannot be kept where the caller wants it */
+	_Atomic uint64_t taken;    /* of a stem: the last request that was taken up; by which nursery, above bit 32 */
 	uint64_t step_ns[STEP_MAX];
 	struct cs_err err;
 	struct sys_cgroup cgroup;  /* a copy of the caller's, for the inside to read; the caller never does */
@@ -123,7 +127,70 @@ struct native_plan {
 	int proc_fd;               /* the host's /proc, for our own writes; outlives the old root */
 	mode_t umask;              /* the caller's */
 	bool own_clock;            /* time since boot counts from the start */
+	int stem_ctl, stem_exec;   /* the stem's ends of its sockets, or -1 */
 	int ro_fd;                 /* the tmpfs once more, read-only: where covers come from */
+};
+
+/* A message between the caller and the stem: commands.c says what they mean. */
+struct native_note {
+	uint32_t what;
+	int32_t a, b;
+	uint32_t sequence; /* of the request it answers, if it does */
+};
+
+/* A command for the nursery, before its words: arguments, environment, directory, PATH; each ends
+ * in a NUL.  Three descriptors come with it, and a fourth that holds the words if they are many. */
+struct native_request {
+	uint32_t sequence; /* from 1 on */
+	uint32_t size;     /* of the words */
+	uint32_t argc, envc, tty;
+};
+enum { NATIVE_WORDS_MAX = 16384, NATIVE_INLINE_MAX = 32768, NATIVE_BLOB_MAX = 2 << 20 };
+enum native_failed { NATIVE_FAILED_SETUP, NATIVE_FAILED_CWD, NATIVE_FAILED_EXEC };
+
+struct native_end {
+	pid_t pid; /* inside */
+	int status;
+};
+
+enum native_layer { NATIVE_NO_LAYER, NATIVE_LAYER, NATIVE_LAYER_COVERED };
+enum { NATIVE_FAILED_MAX = 16, NATIVE_ENDED_MAX = 65536 };
+
+struct native_quota;
+
+/* The caller's side. */
+struct sandbox {
+	pid_t pid;
+	int pidfd, sock, tmpfs, listener;
+	struct native_report *report;
+	struct sys_cgroup cgroup_store, *cgroup; /* ours; the inside has a copy to read */
+	struct native_ids ids;
+	struct profile_limits limits;
+	struct sandbox_usage last; /* kept after the end */
+	struct native_quota *quotas; /* per layer on disk */
+	size_t n_quotas;
+	bool waited, stopped, looked, left; /* left: a control group could not be removed */
+	uint64_t seen_cpu_ms, seen_memory; /* the most that samples saw */
+	int status;
+	uint64_t start_ns;
+	/* of a stem */
+	int ctl, exec, epoll;            /* -1: it is none */
+	pid_t stem_pid, nursery_pid;     /* as we number them */
+	uint32_t sequence;               /* of the last request */
+	int generation, hello;           /* of nurseries: the latest, and the latest that stands */
+	bool renewing, interrupted, answered;
+	char done;                       /* what the stem has last done */
+	struct native_note answer;
+	pid_t begun;                     /* inside: perhaps not executed yet */
+	struct native_end *ended;
+	size_t n_ended, max_ended;
+	pid_t failed[NATIVE_FAILED_MAX]; /* inside: attempts that were told already */
+	size_t next_failed;
+	int mount_sock;
+	pid_t mounter;
+	size_t n_binds;
+	enum native_layer *layers;       /* per bind of the spec */
+	size_t *order;                   /* per bind of the spec: which of the plan */
 };
 
 enum { NATIVE_UID = 1000, NATIVE_GID = 1000 };
@@ -134,6 +201,18 @@ enum { NATIVE_UID = 1000, NATIVE_GID = 1000 };
 static inline bool native_on(const struct native_plan *p, enum protection prot)
 {
 	return !(p->spec->off & PROT_BIT(prot));
+}
+
+/* Processes that are there besides the program's: process 1; the stem and its nursery. */
+static inline unsigned native_own_processes(const struct sandbox_spec *spec)
+{
+	return spec->stem ? 3 : 1;
+}
+
+/* What a terminal would send goes to the program's group, as a terminal would. */
+static inline bool native_is_for_group(uint32_t sig)
+{
+	return sig == 1 /* HUP */ || sig == 2 /* INT */ || sig == 3 /* QUIT */ || sig == 18 /* CONT */ || sig == 20 /* TSTP */;
 }
 
 /* Where a bind stands inside. */
@@ -174,7 +253,7 @@ void native_idmap_reap(struct native_holder *holder);
 
 /* limits.c */
 unsigned native_cgroup_wanted(const struct profile_limits *l, protection_set off);
-int native_cgroup_limit(struct sys_cgroup *cg, const struct profile_limits *l, struct cs_err *err);
+int native_cgroup_limit(struct sys_cgroup *cg, const struct profile_limits *l, unsigned own, struct cs_err *err);
 int native_rlimits(const struct native_plan *p);
 
 /* usage.c: adds what no control group tells. */
@@ -182,6 +261,10 @@ void native_usage_procs(pid_t init, const struct profile_limits *l, bool memory,
 
 /* ... and what files without a name hold on disk (a process has them open). */
 uint64_t native_usage_unlinked(pid_t init);
+/* The live descendants of init that are not in ours: how many, and the first max of them. */
+size_t native_usage_list(pid_t init, const pid_t *ours, size_t n_ours, pid_t *ret, size_t max);
+/* Its name (hostile text) and its number inside; 0: it has ended. */
+pid_t native_usage_name(pid_t pid, char *comm, size_t size);
 
 /* quota.c */
 enum { NATIVE_DISK_SLACK = 65536 }; /* this near the limit counts as having reached it */
@@ -191,14 +274,25 @@ struct native_room {
 struct native_free {
 	uint64_t bytes, inodes;
 };
+struct native_frozen {
+	dev_t dev;
+	ino_t ino; /* of an `up` that was the topmost once */
+	struct native_room used;
+};
 struct native_quota {
+	size_t bind;             /* of the spec */
+	struct native_room below; /* what older layers of this sandbox hold */
+	struct native_frozen *frozen;
+	size_t n_frozen;
 	int dir;                 /* the store; -1: none */
 	struct native_room used; /* at the last walk */
 	struct native_free free; /* of the file system, then */
 	uint64_t walked_ns, took_ns;
 	bool known;              /* used means something */
 };
-int native_quota_open(struct native_quota *q, int store);
+int native_quota_open(struct native_quota *q, size_t bind, int store);
+/* The bind has a new topmost layer. */
+void native_quota_push(struct sandbox *s, size_t bind, int store, const int *lowers, size_t n_lowers);
 void native_quota_done(struct native_quota *q);
 /* Adds the store to what u holds already.  init: whose processes may hold files open, or -1; last:
  * nothing writes any more. */
@@ -206,6 +300,10 @@ void native_quota_add(struct native_quota *q, const struct native_room *limit, p
 
 /* init.c */
 _Noreturn void native_init(struct native_plan *p);
+void native_own_stdio(const struct native_ids *ids, const int stdio[3], bool tty);
+int native_wipe_strings(const struct native_plan *p);
+/* Every descriptor but those (-1 is none).  Keeps its hands off the order of keep. */
+int native_close_but(const int *keep, size_t n);
 
 /* root.c */
 int native_build_root(struct native_plan *p);
@@ -217,6 +315,15 @@ int native_attach_fd(struct native_plan *p, int mount, const char *path, bool di
 int native_provide(struct native_plan *p, const char *name, const char *path, const char *text);
 
 /* layer.c */
+struct native_layers {
+	int upper, work, base;
+	const int *lowers; /* between upper and base, topmost first */
+	size_t n_lowers;
+	bool disk;
+};
+int native_open_base(struct native_plan *p, size_t i, int src, int userns);
+/* The overlay of these, and of a mask for what is hidden; st: of the base. */
+int native_layer_mount(struct native_plan *p, size_t i, const struct stat *st, const struct native_layers *l);
 int native_bind_layer(struct native_plan *p, size_t i, int src, const struct stat *st, int userns);
 
 /* store.c */
@@ -225,6 +332,11 @@ int native_bind_layer(struct native_plan *p, size_t i, int src, const struct sta
 int native_open_stores(struct native_plan *p);
 int native_reopen(int proc_dir, int fd);
 int native_store_open(struct native_plan *p, size_t i, const struct stat *base, int userns, int *ret_upper, int *ret_work);
+/* `up` and `wk` below dir. */
+int native_store_parts(struct native_plan *p, const struct sandbox_bind *b, int dir, int *ret_upper, int *ret_work);
+/* Can they be what they are for?  If nothing was written yet, gives them the times of what is below. */
+int native_store_check(struct native_plan *p, const struct sandbox_bind *b, int dir, int upper, int work, const struct stat *below);
+int native_store_unmapped(struct native_plan *p, int sys, const char *source);
 int native_store_refused(struct native_plan *p, int sys, const char *source);
 const char *native_store_lacks(int dir, int work, bool userxattr); /* NULL: nothing */
 
@@ -254,6 +366,25 @@ int native_build_dev(struct native_plan *p);
 
 /* payload.c */
 int native_spawn_payload(struct native_plan *p, pid_t *ret);
+/* Parts of that, in this order, for the stem. */
+int native_payload_userns(struct native_plan *p);
+int native_payload_give_up(struct native_plan *p);
+int native_payload_ruleset(struct native_plan *p, int *ret); /* -1: no Landlock */
+int native_payload_seccomp(struct native_plan *p);
+int native_allow(struct native_plan *p, int ruleset, const char *path, uint64_t rights);
+/* Returns why not. */
+int native_exec(char *const *argv, char *const *env, const char *path);
+int native_not_executed(struct cs_err *err, const char *name, const char *path, int sys);
+
+/* stem.c, commands.c */
+int native_spawn_stem(struct native_plan *p, pid_t *ret);
+int native_stem_open(struct sandbox *s, struct native_plan *p);
+void native_stem_done(struct sandbox *s);
+
+/* mounter.c */
+int native_mounter_start(struct sandbox *s, struct native_plan *p, struct cs_err *err);
+int native_mounter_push(struct sandbox *s, size_t bind, int store, const int *lowers, size_t n_lowers, struct cs_err *err);
+void native_mounter_done(struct sandbox *s);
 
 /* filter.c */
 int native_filter_payload(struct native_plan *p, int *ret_listener);

@@ -107,7 +107,7 @@ static int open_upper(struct native_plan *p, size_t i, const struct stat *st, in
 }
 
 /* The base, mapped to the sandbox's user.  Where that cannot be done others' files stay others', and that is said. */
-static int open_base(struct native_plan *p, size_t i, int src, int userns)
+int native_open_base(struct native_plan *p, size_t i, int src, int userns)
 {
 	char name[24];
 	int fd = -1;
@@ -138,34 +138,51 @@ static int put_mask(struct native_plan *p, size_t i, const struct stat *st, stru
 	return 0;
 }
 
+int native_layer_mount(struct native_plan *p, size_t i, const struct stat *st, const struct native_layers *l)
+{
+	const struct sandbox_bind *b = p->binds[i];
+	CS_FREE int *layers = cs_calloc(l->n_lowers + 2, sizeof *layers); /* mask, older uppers, base */
+	struct native_overlay o = { .upper = l->upper, .work = l->work, .lowers = layers + 1, .n_lowers = l->n_lowers + 1,
+				    .userxattr = p->builder_userns, .disk = l->disk, .scratch = p->tmpfs_fd,
+				    .redirect = !l->disk || (b->redirect && !l->n_lowers) };
+	int fd;
+
+	if (l->n_lowers > NATIVE_LOWERS_MAX)
+		return cs_fail(&p->report->err, CS_E_LIMIT, 0, "%zu layers over '%s', at most %d", l->n_lowers, b->source, NATIVE_LOWERS_MAX);
+	for (size_t k = 0; k < l->n_lowers; k++)
+		layers[1 + k] = l->lowers[k];
+	layers[1 + l->n_lowers] = l->base;
+	if (put_mask(p, i, st, &o, layers) < 0)
+		return -1;
+	fd = native_overlay_mount(&o);
+	if (fd < 0 && l->disk)
+		(void)native_store_refused(p, errno, b->source);
+	else if (fd < 0)
+		(void)cs_fail(&p->report->err, CS_E_UNSUPPORTED, errno,
+			      "make a private layer over '%s' (overlayfs); `--workspace-mode read` does without", b->source);
+	if (layers[0] > 0)
+		close(layers[0]);
+	return fd;
+}
+
 int native_bind_layer(struct native_plan *p, size_t i, int src, const struct stat *st, int userns)
 {
 	const struct sandbox_bind *b = p->binds[i];
-	size_t n = b->store ? b->n_lowers : 0;
-	CS_FREE int *layers = cs_calloc(n + 2, sizeof *layers); /* mask, older uppers, base */
 	CS_FD int upper = -1, work = -1, base = -1, fd = -1;
-	struct native_overlay o = { .lowers = layers + 1, .n_lowers = n + 1, .userxattr = p->builder_userns,
-				    .disk = b->store != 0, .redirect = !b->store || (b->redirect && n == 0), .scratch = p->tmpfs_fd };
+	struct native_layers l = { .disk = b->store != 0 };
 
-	if (n > NATIVE_LOWERS_MAX)
-		return cs_fail(&p->report->err, CS_E_LIMIT, 0, "%zu layers over '%s', at most %d", n, b->source, NATIVE_LOWERS_MAX);
 	if (open_upper(p, i, st, userns, &upper, &work) < 0)
 		return -1;
-	base = open_base(p, i, src, userns);
+	base = native_open_base(p, i, src, userns);
 	if (base < 0)
 		return fail(p, errno, "open the base of", b->source);
-	for (size_t k = 0; k < n; k++)
-		layers[1 + k] = p->stores[i].lowers[k];
-	layers[1 + n] = base;
-	if (put_mask(p, i, st, &o, layers) < 0)
-		return -1;
-	o.upper = upper;
-	o.work = work;
-	fd = native_overlay_mount(&o);
-	if (fd < 0 && b->store)
-		return native_store_refused(p, errno, b->source);
-	if (fd < 0)
-		return cs_fail(&p->report->err, CS_E_UNSUPPORTED, errno,
-			       "make a private layer over '%s' (overlayfs); `--workspace-mode read` does without", b->source);
-	return native_attach_fd(p, fd, native_target(b), true);
+	l.upper = upper;
+	l.work = work;
+	l.base = base;
+	if (l.disk) {
+		l.lowers = p->stores[i].lowers;
+		l.n_lowers = b->n_lowers;
+	}
+	fd = native_layer_mount(p, i, st, &l);
+	return fd < 0 ? -1 : native_attach_fd(p, fd, native_target(b), true);
 }

@@ -45,7 +45,7 @@ static int put(int dir, const char *file, struct cs_err *err, const char *fmt, .
 
 enum { CPU_PERIOD_US = 100000 };
 
-static int limit_v1(struct sys_cgroup *cg, const struct profile_limits *l, struct cs_err *err)
+static int limit_v1(struct sys_cgroup *cg, const struct profile_limits *l, unsigned own, struct cs_err *err)
 {
 	int r = 0;
 
@@ -55,7 +55,7 @@ static int limit_v1(struct sys_cgroup *cg, const struct profile_limits *l, struc
 		(void)put(cg->dir[SYS_CG_MEMORY], "memory.memsw.limit_in_bytes", NULL, "%" PRIu64, l->memory);
 	}
 	if (r == 0 && sys_cgroup_has(cg, SYS_CG_PIDS))
-		r = put(cg->dir[SYS_CG_PIDS], "pids.max", err, "%" PRIu64, l->pids + 1 /* process 1 */);
+		r = put(cg->dir[SYS_CG_PIDS], "pids.max", err, "%" PRIu64, l->pids + own);
 	if (r == 0 && sys_cgroup_has(cg, SYS_CG_CPU)) {
 		r = put(cg->dir[SYS_CG_CPU], "cpu.cfs_period_us", err, "%d", CPU_PERIOD_US);
 		if (r == 0)
@@ -64,7 +64,7 @@ static int limit_v1(struct sys_cgroup *cg, const struct profile_limits *l, struc
 	return r;
 }
 
-static int limit_v2(struct sys_cgroup *cg, const struct profile_limits *l, struct cs_err *err)
+static int limit_v2(struct sys_cgroup *cg, const struct profile_limits *l, unsigned own, struct cs_err *err)
 {
 	int dir = cg->dir[SYS_CG_UNIFIED], r = 0;
 
@@ -76,17 +76,17 @@ static int limit_v2(struct sys_cgroup *cg, const struct profile_limits *l, struc
 		(void)put(dir, "memory.oom.group", NULL, "1");
 	}
 	if (r == 0 && l->pids)
-		r = put(dir, "pids.max", err, "%" PRIu64, l->pids + 1);
+		r = put(dir, "pids.max", err, "%" PRIu64, l->pids + own);
 	if (r == 0 && l->cpus > 0)
 		r = put(dir, "cpu.max", err, "%.0f %d", l->cpus * CPU_PERIOD_US, CPU_PERIOD_US);
 	return r;
 }
 
-int native_cgroup_limit(struct sys_cgroup *cg, const struct profile_limits *l, struct cs_err *err)
+int native_cgroup_limit(struct sys_cgroup *cg, const struct profile_limits *l, unsigned own, struct cs_err *err)
 {
 	if (cg->mode == SYS_CGROUP_V2)
-		return limit_v2(cg, l, err);
-	return limit_v1(cg, l, err);
+		return limit_v2(cg, l, own, err);
+	return limit_v1(cg, l, own, err);
 }
 
 static int rlimit(int what, uint64_t value)
@@ -142,7 +142,7 @@ int native_rlimits(const struct native_plan *p)
 		return -1;
 	/* Counted per user namespace since Linux 5.14, so it bounds this sandbox alone.  A little
 	 * above the control group's limit, where there is one: that one can say it was hit. */
-	if (l->pids && native_on(p, PROT_LIMIT_PIDS) && rlimit(RLIMIT_NPROC, l->pids + (has_pids_cgroup(p) ? 8 : 0)) < 0)
+	if (l->pids && native_on(p, PROT_LIMIT_PIDS) && rlimit(RLIMIT_NPROC, l->pids + (has_pids_cgroup(p) ? 8 : 0) + native_own_processes(p->spec) - 1) < 0)
 		return -1;
 	/* What one file may hold; sockets' and memfds' too, which no tmpfs bounds. */
 	if (l->disk && native_on(p, PROT_LIMIT_DISK) && rlimit(RLIMIT_FSIZE, l->disk) < 0)

@@ -43,3 +43,22 @@ char native_receive(int sock, bool wait, int *ret_fd)
 		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
 	return what;
 }
+
+int native_close_but(const int *keep, size_t n)
+{
+	unsigned from = 0;
+
+	/* The lowest of those that are left, again and again: they are few. */
+	for (;;) {
+		unsigned next = ~0u;
+
+		for (size_t i = 0; i < n; i++)
+			if (keep[i] >= 0 && (unsigned)keep[i] >= from && (unsigned)keep[i] < next)
+				next = (unsigned)keep[i];
+		if (next > from && close_range(from, next == ~0u ? next : next - 1, 0) < 0)
+			return -1;
+		if (next == ~0u)
+			return 0;
+		from = next + 1;
+	}
+}

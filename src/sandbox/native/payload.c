@@ -35,7 +35,7 @@ static int fail(struct native_plan *p, const char *what)
 	return cs_fail(&p->report->err, CS_E_SYSTEM, errno, "%s", what);
 }
 
-static int enter_userns(struct native_plan *p)
+int native_payload_userns(struct native_plan *p)
 {
 	/* Outside ids are those of the builder's namespace: there the caller is 0. */
 	unsigned uid = p->builder_userns ? 0 : p->ids.uid, gid = p->builder_userns ? 0 : p->ids.gid;
@@ -107,7 +107,7 @@ static bool is_symlink(int fd)
 	return fstat(fd, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-static int allow(struct native_plan *p, int ruleset, const char *path, uint64_t rights)
+int native_allow(struct native_plan *p, int ruleset, const char *path, uint64_t rights)
 {
 	CS_FD int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
@@ -134,26 +134,27 @@ static int allow_all(struct native_plan *p, int ruleset)
 	uint64_t list = 1 << 3 /* read directory */, use = (sys_landlock_fs_file(p->landlock_abi) & ~1ull /* not execute */) | list;
 
 	/* /dev holds harmless devices only and nothing can be made in it; /proc is covered where it matters. */
-	if (allow(p, ruleset, "/", list) < 0 || allow(p, ruleset, "/etc", read) < 0 || allow(p, ruleset, "/proc", use | read) < 0 ||
-	    allow(p, ruleset, "/dev", use) < 0)
+	if (native_allow(p, ruleset, "/", list) < 0 || native_allow(p, ruleset, "/etc", read) < 0 || native_allow(p, ruleset, "/proc", use | read) < 0 ||
+	    native_allow(p, ruleset, "/dev", use) < 0)
 		return -1;
 	/* The terminal is also reached through /proc/self/fd, by its place in the host's devpts: the rule
 	 * is for the file itself, wherever it is found. */
-	if (p->spec->tty && allow(p, ruleset, "/dev/console", use & ~list) < 0)
+	if (p->spec->tty && native_allow(p, ruleset, "/dev/console", use & ~list) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof private / sizeof *private; i++)
-		if (allow(p, ruleset, private[i], all) < 0)
+		if (native_allow(p, ruleset, private[i], all) < 0)
 			return -1;
 	for (size_t i = 0; i < p->spec->n_binds; i++)
-		if (allow(p, ruleset, native_target(p->binds[i]), p->binds[i]->kind == SANDBOX_RO ? read : all) < 0)
+		if (native_allow(p, ruleset, native_target(p->binds[i]), p->binds[i]->kind == SANDBOX_RO ? read : all) < 0)
 			return -1;
 	return 0;
 }
 
-static int enter_landlock(struct native_plan *p)
+int native_payload_ruleset(struct native_plan *p, int *ret)
 {
 	CS_FD int ruleset = -1;
 
+	*ret = -1;
 	if (!native_on(p, PROT_LANDLOCK))
 		return 0;
 	if (p->landlock_abi == 0)
@@ -163,6 +164,18 @@ static int enter_landlock(struct native_plan *p)
 		return fail(p, "Landlock: make a ruleset");
 	if (allow_all(p, ruleset) < 0)
 		return -1;
+	*ret = CS_TAKE_FD(ruleset);
+	return 0;
+}
+
+static int enter_landlock(struct native_plan *p)
+{
+	CS_FD int ruleset = -1;
+
+	if (native_payload_ruleset(p, &ruleset) < 0)
+		return -1;
+	if (ruleset < 0)
+		return 0;
 	if (sys_landlock_enter(ruleset) < 0)
 		return fail(p, "Landlock: enter the ruleset");
 	native_active(p, PROT_LANDLOCK);
@@ -180,7 +193,7 @@ static bool limits_a_store(const struct native_plan *p)
 	return any && p->spec->limits->disk && native_on(p, PROT_LIMIT_DISK);
 }
 
-static int enter_seccomp(struct native_plan *p)
+int native_payload_seccomp(struct native_plan *p)
 {
 	int listener;
 
@@ -201,55 +214,47 @@ static int enter_seccomp(struct native_plan *p)
 
 /* ---- exec ---- */
 
-static int not_executed(struct native_plan *p, const char *name, int sys)
+int native_not_executed(struct cs_err *err, const char *name, const char *path, int sys)
 {
 	if (sys == ENOENT || sys == ENOTDIR)
-		return cs_fail(&p->report->err, CS_E_NOCMD, 0,
+		return cs_fail(err, CS_E_NOCMD, 0,
 			       "'%s': command not found inside the sandbox (looked in %s; --ro PATH gives it more of the host)",
-			       name, strchr(name, '/') ? "that path" : p->spec->path);
-	return cs_fail(&p->report->err, CS_E_NOEXEC, sys, "cannot execute '%s'", name);
+			       name, strchr(name, '/') ? "that path" : path);
+	return cs_fail(err, CS_E_NOEXEC, sys, "cannot execute '%s'", name);
 }
 
-static int exec_program(struct native_plan *p)
+int native_exec(char *const *argv, char *const *env, const char *dir)
 {
-	const char *name = p->spec->argv[0], *dir = p->spec->path;
+	const char *name = argv[0];
 	char path[4096];
 	int denied = 0;
 
-	atomic_store(&p->report->state, NATIVE_EXECING);
 	if (strchr(name, '/')) {
-		execve(name, p->spec->argv, p->spec->env);
-		return not_executed(p, name, errno);
+		execve(name, argv, env);
+		return errno;
 	}
 	while (*name && *dir) {
 		size_t n = strcspn(dir, ":");
 
 		if (snprintf(path, sizeof path, "%.*s/%s", (int)n, dir, name) < (int)sizeof path) {
-			execve(path, p->spec->argv, p->spec->env);
+			execve(path, argv, env);
 			if (errno != ENOENT && errno != ENOTDIR)
 				denied = errno;
 		}
 		dir += n + (dir[n] == ':');
 	}
-	return not_executed(p, name, denied ? denied : ENOENT);
+	return denied ? denied : ENOENT;
 }
 
-static int become_program(struct native_plan *p)
+static int exec_program(struct native_plan *p)
 {
-	sigset_t none;
+	atomic_store(&p->report->state, NATIVE_EXECING);
+	return native_not_executed(&p->report->err, p->spec->argv[0], p->spec->path, native_exec(p->spec->argv, p->spec->env, p->spec->path));
+}
 
-	if (enter_userns(p) < 0)
-		return -1;
-	native_step(p, STEP_USERNS);
-	if (take_stdio(p) < 0)
-		return -1;
-	if (native_rlimits(p) < 0)
-		return fail(p, "set resource limits");
-	if (native_on(p, PROT_NOCORE))
-		native_active(p, PROT_NOCORE);
-	umask(p->umask);
-	if (chdir(p->spec->cwd) < 0)
-		return cs_fail(&p->report->err, CS_E_INVALID, errno, "working directory '%s' inside the sandbox", p->spec->cwd);
+/* From here on nothing can be raised again. */
+int native_payload_give_up(struct native_plan *p)
+{
 	if (native_on(p, PROT_CAPS)) {
 		if (sys_drop_caps() < 0)
 			return fail(p, "drop capabilities");
@@ -263,12 +268,33 @@ static int become_program(struct native_plan *p)
 		native_active(p, PROT_NNP);
 	}
 	native_step(p, STEP_CAPS);
+	return 0;
+}
+
+static int become_program(struct native_plan *p)
+{
+	sigset_t none;
+
+	if (native_payload_userns(p) < 0)
+		return -1;
+	native_step(p, STEP_USERNS);
+	if (take_stdio(p) < 0)
+		return -1;
+	if (native_rlimits(p) < 0)
+		return fail(p, "set resource limits");
+	if (native_on(p, PROT_NOCORE))
+		native_active(p, PROT_NOCORE);
+	umask(p->umask);
+	if (chdir(p->spec->cwd) < 0)
+		return cs_fail(&p->report->err, CS_E_INVALID, errno, "working directory '%s' inside the sandbox", p->spec->cwd);
+	if (native_payload_give_up(p) < 0)
+		return -1;
 	if (enter_landlock(p) < 0)
 		return -1;
 	native_step(p, STEP_LANDLOCK);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (enter_seccomp(p) < 0)
+	if (native_payload_seccomp(p) < 0)
 		return -1;
 	native_step(p, STEP_SECCOMP);
 	return exec_program(p);
@@ -291,6 +317,8 @@ int native_spawn_payload(struct native_plan *p, pid_t *ret)
 	static char stack[65536] __attribute__((aligned(16)));
 	int flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
 
+	if (p->spec->stem)
+		return native_spawn_stem(p, ret);
 	if (native_on(p, PROT_USERNS))
 		flags |= CLONE_NEWUSER;
 	*ret = clone(child, stack + sizeof stack, flags, p);

@@ -18,6 +18,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -133,10 +134,12 @@ static uint64_t supposed(uint64_t shrunk, uint64_t rest, uint64_t slack)
 
 void native_quota_add(struct native_quota *q, const struct native_room *limit, pid_t init, bool last, struct sandbox_usage *u)
 {
-	struct native_room room = { less(limit->bytes, u->disk_now), less(limit->inodes, u->inodes_now) };
+	struct native_room room = { less(limit->bytes, u->disk_now + q->below.bytes), less(limit->inodes, u->inodes_now + q->below.inodes) };
 	struct native_room rest = { less(room.bytes, q->used.bytes), less(room.inodes, q->used.inodes) };
 	struct native_free now;
 
+	u->disk_now += q->below.bytes;
+	u->inodes_now += q->below.inodes;
 	if (q->dir < 0 || !look_free(q, &now))
 		return;
 	if (due(q, &now, &rest, last)) {
@@ -163,13 +166,74 @@ static bool is_empty(int dir, const char *name)
 	return names == 2; /* . and .. */
 }
 
-int native_quota_open(struct native_quota *q, int store)
+/* What the topmost layer holds stays counted once it is a lower one. */
+static void freeze(struct native_quota *q)
 {
-	*q = (struct native_quota){ .dir = fcntl(store, F_DUPFD_CLOEXEC, 3), .walked_ns = native_now() };
+	const struct native_room all = { UINT64_MAX, UINT64_MAX };
+	struct sandbox_usage u = { 0 };
+	struct stat st;
+
+	q->below = (struct native_room){ 0 };
+	native_quota_add(q, &all, -1, true, &u);
+	if (q->dir < 0 || fstatat(q->dir, "up", &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	q->frozen = realloc(q->frozen, (q->n_frozen + 1) * sizeof *q->frozen);
+	if (!q->frozen)
+		abort();
+	q->frozen[q->n_frozen++] = (struct native_frozen){ st.st_dev, st.st_ino, q->used };
+}
+
+static bool is_among(const struct native_frozen *f, const int *dirs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct stat st;
+
+		if (fstat(dirs[i], &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino)
+			return true;
+	}
+	return false;
+}
+
+static int open_top(struct native_quota *q, int store);
+
+void native_quota_push(struct sandbox *s, size_t bind, int store, const int *lowers, size_t n_lowers)
+{
+	for (size_t i = 0; i < s->n_quotas; i++) {
+		struct native_quota *q = &s->quotas[i];
+		size_t kept = 0;
+
+		if (q->bind != bind)
+			continue;
+		freeze(q);
+		for (size_t k = 0; k < q->n_frozen; k++) {
+			if (!is_among(&q->frozen[k], lowers, n_lowers))
+				continue; /* given up, or merged into another */
+			q->below.bytes += q->frozen[k].used.bytes;
+			q->below.inodes += q->frozen[k].used.inodes;
+			q->frozen[kept++] = q->frozen[k];
+		}
+		q->n_frozen = kept;
+		close(q->dir);
+		(void)open_top(q, store); /* without a descriptor it counts what is below */
+	}
+}
+
+static int open_top(struct native_quota *q, int store)
+{
+	q->dir = fcntl(store, F_DUPFD_CLOEXEC, 3);
+	q->used = (struct native_room){ 0 };
+	q->walked_ns = native_now();
+	q->took_ns = 0;
 	if (q->dir < 0 || !look_free(q, &q->free))
 		return -1;
 	q->known = is_empty(q->dir, "up");
 	return 0;
+}
+
+int native_quota_open(struct native_quota *q, size_t bind, int store)
+{
+	*q = (struct native_quota){ .bind = bind };
+	return open_top(q, store);
 }
 
 void native_quota_done(struct native_quota *q)
@@ -177,4 +241,6 @@ void native_quota_done(struct native_quota *q)
 	if (q->dir >= 0)
 		close(q->dir);
 	q->dir = -1;
+	free(q->frozen);
+	q->frozen = NULL;
 }

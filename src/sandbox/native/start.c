@@ -20,22 +20,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-struct sandbox {
-	pid_t pid;
-	int pidfd, sock, tmpfs, listener;
-	struct native_report *report;
-	struct sys_cgroup cgroup_store, *cgroup; /* ours; the inside has a copy to read */
-	struct native_ids ids;
-	struct profile_limits limits;
-	struct sandbox_usage last; /* kept after the end */
-	struct native_quota *quotas; /* per layer on disk */
-	size_t n_quotas;
-	bool waited, stopped, looked, left; /* left: a control group could not be removed */
-	uint64_t seen_cpu_ms, seen_memory; /* the most that samples saw */
-	int status;
-	uint64_t start_ns;
-};
-
 uint64_t native_now(void)
 {
 	struct timespec t;
@@ -113,6 +97,8 @@ static int send_idmaps(struct native_plan *p, int sock, struct native_holder *ho
 			return fd;
 		if (hand_over(sock, 'I', fd, err) < 0)
 			return -CS_E_SYSTEM;
+		if (p->spec->stem) /* for the layers to come */
+			p->idmap[i] = CS_TAKE_FD(fd);
 	}
 	return 0;
 }
@@ -154,6 +140,7 @@ static int clone_init(struct native_plan *p, struct sandbox *s, int child_sock, 
 	if (s->pid == 0) {
 		p->sock = child_sock;
 		close(s->sock);
+		native_stem_done(s);
 		native_init(p);
 	}
 	if (s->pid < 0)
@@ -189,7 +176,7 @@ static int make_cgroups(struct native_plan *p, struct sandbox *s, struct cs_err 
 		record_cgroups(p->spec, s->cgroup);
 	sys_cgroup_create(s->cgroup);
 	s->report->cgroup = *s->cgroup;
-	return native_cgroup_limit(s->cgroup, p->spec->limits, err);
+	return native_cgroup_limit(s->cgroup, p->spec->limits, native_own_processes(p->spec), err);
 }
 
 static size_t count_maps(const struct native_plan *p)
@@ -199,6 +186,37 @@ static size_t count_maps(const struct native_plan *p)
 	for (size_t i = 0; i < p->spec->n_binds; i++)
 		n += p->maps[i]; /* NOLINT(clang-analyzer-core.NullDereference): plan_binds() set it */
 	return n;
+}
+
+/* Which binds of a stem can be given another layer, and where they stand in the plan. */
+static void note_layers(struct sandbox *s, const struct native_plan *p)
+{
+	const struct sandbox_spec *spec = p->spec;
+
+	if (!spec->stem)
+		return;
+	s->n_binds = spec->n_binds;
+	s->layers = cs_calloc(s->n_binds, sizeof *s->layers);
+	s->order = cs_calloc(s->n_binds, sizeof *s->order);
+	for (size_t i = 0; i < s->n_binds; i++) {
+		const struct sandbox_bind *b = p->binds[i];
+		size_t at = (size_t)(b - spec->binds);
+
+		s->order[at] = i;
+		if (b->kind == SANDBOX_LAYER && b->store)
+			s->layers[at] = NATIVE_LAYER;
+		for (size_t k = 0; s->layers[at] && k < s->n_binds; k++)
+			if (native_below(native_target(p->binds[k]), native_target(b)))
+				s->layers[at] = NATIVE_LAYER_COVERED;
+	}
+}
+
+static bool has_layers(const struct sandbox *s)
+{
+	for (size_t i = 0; i < s->n_binds; i++)
+		if (s->layers[i])
+			return true;
+	return false;
 }
 
 /* What the caller does while the child builds: on a second CPU it is free. */
@@ -212,6 +230,10 @@ static int build_alongside(struct native_plan *p, struct sandbox *s, struct cs_e
 		r = make_cgroups(p, s, err);
 	if (r == 0)
 		r = hand_over(s->sock, 'C', -1, err);
+	if (r == 0 && has_layers(s))
+		r = native_mounter_start(s, p, err);
+	for (size_t i = 0; p->spec->stem && i < p->spec->n_binds; i++)
+		cs_close_p(&p->idmap[i]);
 	for (size_t i = 0; i < n; i++)
 		native_idmap_reap(&holders[i]); /* last: it waits for them to be scheduled */
 	return r;
@@ -223,6 +245,7 @@ static struct sandbox *new_sandbox(const struct sandbox_spec *spec)
 
 	s->pid = -1;
 	s->pidfd = s->sock = s->tmpfs = s->listener = s->ids.lock_fd = -1;
+	s->ctl = s->exec = s->epoll = s->mount_sock = -1;
 	s->limits = *spec->limits;
 	if (spec->off & PROT_BIT(PROT_LIMIT_MEMORY))
 		s->limits.memory = 0; /* not sampled either */
@@ -249,9 +272,14 @@ static int launch(struct native_plan *p, struct sandbox *s, struct cs_err *err)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "make a socket pair");
 	s->sock = pair[0];
+	if (p->spec->stem && native_stem_open(s, p) < 0)
+		r = cs_fail(err, CS_E_SYSTEM, errno, "make the stem's sockets");
 	native_step(p, STEP_PREPARE);
-	r = clone_init(p, s, pair[1], err);
+	if (r == 0)
+		r = clone_init(p, s, pair[1], err);
 	close(pair[1]);
+	cs_close_p(&p->stem_ctl);
+	cs_close_p(&p->stem_exec);
 	return r < 0 ? r : build_alongside(p, s, err);
 }
 
@@ -261,7 +289,7 @@ static int open_quotas(struct sandbox *s, const struct sandbox_spec *spec, struc
 	s->quotas = cs_calloc(spec->n_binds, sizeof *s->quotas);
 	for (size_t i = 0; i < spec->n_binds; i++)
 		if (spec->binds[i].kind == SANDBOX_LAYER && spec->binds[i].store &&
-		    native_quota_open(&s->quotas[s->n_quotas++], spec->binds[i].store) < 0)
+		    native_quota_open(&s->quotas[s->n_quotas++], i, spec->binds[i].store) < 0)
 			return cs_fail(err, CS_E_SYSTEM, errno, "look at the layer on disk over '%s'", spec->binds[i].source);
 	return 0;
 }
@@ -287,7 +315,8 @@ static int wait_for_layers(struct sandbox *s, struct cs_err *err)
 
 int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct cs_err *err)
 {
-	struct native_plan plan = { .spec = spec, .start_ns = native_now(), .tmpfs_fd = -1, .ro_fd = -1, .root_fd = -1, .proc_fd = -1 };
+	struct native_plan plan = { .spec = spec, .start_ns = native_now(), .tmpfs_fd = -1, .ro_fd = -1, .root_fd = -1, .proc_fd = -1,
+				    .stem_ctl = -1, .stem_exec = -1 };
 	CS_FREE const struct sandbox_bind **binds = cs_calloc(spec->n_binds, sizeof *binds);
 	CS_FREE int *idmap = cs_calloc(spec->n_binds, sizeof *idmap);
 	CS_FREE bool *maps = cs_calloc(spec->n_binds, sizeof *maps);
@@ -307,6 +336,8 @@ int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct 
 		r = plan_binds(&plan, binds, idmap, maps, owners, err);
 		if (r == 0)
 			r = open_quotas(s, spec, err);
+		if (r == 0)
+			note_layers(s, &plan);
 		if (r == 0)
 			r = launch(&plan, s, err);
 		if (r == 0)
@@ -334,7 +365,7 @@ pid_t sandbox_pid(const struct sandbox *s)
 
 int sandbox_event_fd(const struct sandbox *s)
 {
-	return s->sock;
+	return s->epoll >= 0 ? s->epoll : s->sock;
 }
 
 static void take_messages(struct sandbox *s)
@@ -641,6 +672,11 @@ void sandbox_free(struct sandbox *s)
 	for (size_t i = 0; i < s->n_quotas; i++)
 		native_quota_done(&s->quotas[i]);
 	free(s->quotas);
+	native_stem_done(s);
+	native_mounter_done(s);
+	free(s->ended);
+	free(s->layers);
+	free(s->order);
 	(void)sys_cgroup_remove(s->cgroup);
 	native_ids_done(&s->ids);
 	fds[0] = &s->pidfd, fds[1] = &s->sock, fds[2] = &s->tmpfs, fds[3] = &s->listener;
@@ -650,4 +686,18 @@ void sandbox_free(struct sandbox *s)
 	if (s->report)
 		munmap(s->report, sizeof *s->report);
 	free(s);
+}
+
+void sandbox_forget(struct sandbox *s)
+{
+	/* Descriptors and memory are ours; processes and control groups are not. */
+	s->waited = true;
+	s->mounter = 0;
+	for (int c = 0; c < SYS_CG_MAX; c++) {
+		if (s->cgroup->dir[c] >= 0)
+			close(s->cgroup->dir[c]);
+		s->cgroup->dir[c] = -1;
+		s->cgroup->path[c][0] = 0;
+	}
+	sandbox_free(s);
 }

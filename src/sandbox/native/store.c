@@ -114,6 +114,11 @@ static int refuse(struct native_plan *p, int sys, const char *why, const char *s
 	return cs_fail(&p->report->err, CS_E_UNSUPPORTED, sys, "%s (for the changes of '%s')", why, source);
 }
 
+int native_store_unmapped(struct native_plan *p, int sys, const char *source)
+{
+	return refuse(p, sys, "that file system cannot map ids", source);
+}
+
 int native_store_refused(struct native_plan *p, int sys, const char *source)
 {
 	return refuse(p, sys,
@@ -154,32 +159,47 @@ static int map_lowers(struct native_plan *p, struct native_store *s, size_t i, i
 	return 0;
 }
 
-int native_store_open(struct native_plan *p, size_t i, const struct stat *base, int userns, int *ret_upper, int *ret_work)
+int native_store_parts(struct native_plan *p, const struct sandbox_bind *b, int dir, int *ret_upper, int *ret_work)
 {
-	const struct sandbox_bind *b = p->binds[i];
-	struct native_store *s = &p->stores[i];
-	CS_FD int mapped = -1, upper = -1, work = -1;
-	struct stat st, top = *base;
-	char name[24];
-	const char *lacks;
-	int dir = s->dir;
+	CS_FD int upper = openat(dir, "up", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CS_FD int work = openat(dir, "wk", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	snprintf(name, sizeof name, "st%zu", i);
-	if (userns >= 0 && ((dir = mapped = native_clone_attached(s->dir, userns, p->tmpfs_fd, name)) < 0 || map_lowers(p, s, i, userns) < 0))
-		return refuse(p, errno, "that file system cannot map ids", b->source);
-	upper = openat(dir, "up", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	work = openat(dir, "wk", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (upper < 0 || work < 0 || fstat(upper, &st) < 0)
+	if (upper < 0 || work < 0)
 		return cs_fail(&p->report->err, CS_E_SYSTEM, errno, "open 'up' and 'wk' of the layer over '%s'", b->source);
-	if (userns >= 0 && st.st_uid != p->ids.uid)
+	*ret_upper = CS_TAKE_FD(upper);
+	*ret_work = CS_TAKE_FD(work);
+	return 0;
+}
+
+int native_store_check(struct native_plan *p, const struct sandbox_bind *b, int dir, int upper, int work, const struct stat *below)
+{
+	const char *lacks;
+	struct stat st;
+
+	if (fstat(upper, &st) < 0 || (p->ids.ranged && st.st_uid != p->ids.uid))
 		return cs_fail(&p->report->err, CS_E_INVALID, 0, "the layer on disk over '%s' has another owner than that", b->source);
 	lacks = native_store_lacks(dir, work, p->builder_userns);
 	if (lacks)
 		return refuse(p, 0, lacks, b->source);
+	lend_times(upper, below);
+	return 0;
+}
+
+int native_store_open(struct native_plan *p, size_t i, const struct stat *base, int userns, int *ret_upper, int *ret_work)
+{
+	const struct sandbox_bind *b = p->binds[i];
+	struct native_store *s = &p->stores[i];
+	CS_FD int mapped = -1;
+	struct stat top = *base;
+	char name[24];
+	int dir = s->dir;
+
+	snprintf(name, sizeof name, "st%zu", i);
+	if (userns >= 0 && ((dir = mapped = native_clone_attached(s->dir, userns, p->tmpfs_fd, name)) < 0 || map_lowers(p, s, i, userns) < 0))
+		return native_store_unmapped(p, errno, b->source);
 	if (b->n_lowers)
 		(void)fstat(s->lowers[0], &top);
-	lend_times(upper, &top);
-	*ret_upper = CS_TAKE_FD(upper);
-	*ret_work = CS_TAKE_FD(work);
-	return 0;
+	if (native_store_parts(p, b, dir, ret_upper, ret_work) < 0)
+		return -1;
+	return native_store_check(p, b, dir, *ret_upper, *ret_work, &top);
 }

@@ -216,6 +216,66 @@ static void add_all(struct walk *w, pid_t init)
 		add_children(w, w->pids[i]);
 }
 
+static bool is_among(pid_t pid, const pid_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i] == pid)
+			return true;
+	return false;
+}
+
+/* What has ended and only waits to be reaped holds nothing any more. */
+static bool is_alive(pid_t pid)
+{
+	char path[64], text[512], *at;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	if (sys_get(AT_FDCWD, path, text, sizeof text) < 0 || !(at = strrchr(text, ')')) || !at[1])
+		return false;
+	return at[2] != 'Z' && at[2] != 'X';
+}
+
+size_t native_usage_list(pid_t init, const pid_t *ours, size_t n_ours, pid_t *ret, size_t max)
+{
+	static struct walk w;
+	size_t n = 0;
+
+	add_all(&w, init);
+	for (size_t i = 0; i < w.n; i++) {
+		if (is_among(w.pids[i], ours, n_ours) || !is_alive(w.pids[i]))
+			continue;
+		if (n < max)
+			ret[n] = w.pids[i];
+		n++;
+	}
+	return n;
+}
+
+pid_t native_usage_name(pid_t pid, char *comm, size_t size)
+{
+	char path[64], text[4096], *at, *end;
+	long inside = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+	if (sys_get(AT_FDCWD, path, comm, size) < 0)
+		return 0;
+	if (comm[0] && comm[strlen(comm) - 1] == '\n')
+		comm[strlen(comm) - 1] = 0;
+	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	if (sys_get(AT_FDCWD, path, text, sizeof text) < 0 || !(at = strstr(text, "\nNSpid:")))
+		return 0;
+	for (at += strlen("\nNSpid:"); ; at = end) { /* from the outermost namespace inwards */
+		long v = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		inside = v;
+		if (*end == '\n')
+			break;
+	}
+	return (pid_t)inside;
+}
+
 uint64_t native_usage_unlinked(pid_t init)
 {
 	static struct walk w;
