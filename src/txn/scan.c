@@ -413,11 +413,18 @@ static int file(struct scanner *s, const struct place *p, const char *name, cons
 		return -CS_E_LIMIT;
 	c->new = side(st);
 	c->differs = (unsigned)differs;
-	if (at >= 0) {
-		c->old = side(low);
-		c->conflict = conflict_of(s, p->lower[at], name, low);
-	} else {
+	if (at < 0) {
 		c->conflict = removed_meanwhile(s, p, name);
+		return 0;
+	}
+	c->old = side(low);
+	c->conflict = conflict_of(s, p->lower[at], name, low);
+	if (S_ISDIR(low->st_mode)) { /* what it held is deleted with it */
+		size_t i = s->out->n - 1;
+		int r = deleted_content(s, p, name, at);
+
+		s->out->v[i].subtree = (uint32_t)(s->out->n - 1 - i);
+		return r;
 	}
 	return 0;
 }
