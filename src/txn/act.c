@@ -90,7 +90,7 @@ int act_lremovexattr(const char *path, const char *name)
 
 enum { BENEATH = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV };
 
-int act_open_dir(int root, const char *path)
+static int open_short(int root, const char *path)
 {
 	return sys_openat2(root, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, BENEATH);
 }
@@ -111,7 +111,7 @@ static int open_long(int root, const char *path)
 			return errno = ENAMETOOLONG, -1;
 		memcpy(part, path, cut);
 		part[cut] = 0;
-		next = act_open_dir(at < 0 ? root : at, part);
+		next = open_short(at < 0 ? root : at, part);
 		if (next < 0)
 			return -1;
 		if (at >= 0)
@@ -122,6 +122,11 @@ static int open_long(int root, const char *path)
 	return CS_TAKE_FD(at);
 }
 
+int act_open_dir(int root, const char *path)
+{
+	return strlen(path) < PATH_MAX ? open_short(root, path) : open_long(root, path);
+}
+
 int act_parent(int root, const char *path, const char **ret_name)
 {
 	const char *slash = strrchr(path, '/');
@@ -130,9 +135,7 @@ int act_parent(int root, const char *path, const char **ret_name)
 	*ret_name = slash ? slash + 1 : path;
 	if (!**ret_name || !strcmp(*ret_name, ".") || !strcmp(*ret_name, ".."))
 		return errno = EINVAL, -1;
-	if (!dir)
-		return act_open_dir(root, "");
-	return strlen(dir) < PATH_MAX ? act_open_dir(root, dir) : open_long(root, dir);
+	return act_open_dir(root, dir ? dir : "");
 }
 
 /* ---- removal ---- */
