@@ -24,6 +24,7 @@ struct work {
 	const struct journal *j;
 	struct cached base, up;
 	int undo;
+	bool places;            /* some directory is renamed */
 	struct applied *ret;
 	struct cs_err *err;
 };
@@ -100,7 +101,7 @@ static mode_t open_up_name(int dir, const char *name, mode_t mode)
 		return 0;
 	if (!mode && (st.st_mode & 0200))
 		return 0;
-	return fchmodat(dir, name, mode ? mode : (st.st_mode & 07777) | 0700, 0) < 0 ? 0 : st.st_mode & 07777;
+	return fchmodat(dir, name, mode ? mode : (st.st_mode & 07777) | 0700, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : st.st_mode & 07777;
 }
 
 static int move(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
@@ -213,7 +214,7 @@ static const struct step *placed(const struct work *w, uint32_t n)
 
 static bool is_placed(struct work *w, const struct step *take)
 {
-	const struct step *p = placed(w, take->n);
+	const struct step *p = w->places ? placed(w, take->n) : NULL;
 	const char *name;
 	CS_FD int dir = p ? act_parent(w->t->ws, p->path, &name) : -1;
 
@@ -509,6 +510,8 @@ int apply_journal(const struct txn *t, const struct journal *j, struct applied *
 	*ret = (struct applied){ 0 };
 	if (up < 0 || undo < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "open the change set");
+	for (size_t i = 0; i < j->n; i++)
+		w.places |= j->v[i].kind == STEP_PLACE;
 	for (size_t i = 0; r == 0 && i < j->n; i++)
 		r = one(&w, &j->v[j->undo ? j->n - 1 - i : i]);
 	if (r == 0)
