@@ -133,9 +133,11 @@ static bool touches_hidden(const struct txn *t, const char *path, bool whole)
 /* ---- symlinks ---- */
 
 /* Does "target", seen from the directory that holds "path", stay in the workspace?  By its words
- * alone: what the directories on its way are may change. */
+ * alone: what the directories on its way are may change.  A ".." after a name is the parent of what
+ * the name stands for, and that may be a link: only those at the front say where they lead. */
 static bool leads_out(const struct txn *t, const char *path, const char *target)
 {
+	bool named = false;
 	long depth = 0;
 
 	if (*target == '/')
@@ -148,8 +150,8 @@ static bool leads_out(const struct txn *t, const char *path, const char *target)
 		if (n == 2 && !strncmp(target, "..", 2))
 			depth--;
 		else if (n && !(n == 1 && *target == '.'))
-			depth++;
-		if (depth < 0)
+			named = true;
+		if (depth < 0 || (named && n == 2 && !strncmp(target, "..", 2)))
 			return true;
 		target += n + (target[n] == '/');
 	}
