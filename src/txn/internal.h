@@ -146,6 +146,9 @@ int xattrs_read(int dir, const char *name, struct cs_buf *ret);
 int xattrs_path(int dir, const char *name, char *ret, size_t size);
 /* "user.overlay.x" or "trusted.overlay.x"; with *ret_real set to the name without an escape, if it is one. */
 bool xattrs_is_overlay(const char *name);
+/* "user.overlay." or "trusted.overlay.": the one that overlayfs uses for our layers.  The other is
+ * the program's own to write, and means nothing. */
+const char *xattrs_prefix(void);
 
 /* ---- judge.c ---- */
 void judge_holds(const struct txn *t, struct txn_changes *c);

@@ -175,7 +175,8 @@ static enum txn_hold held_for_xattr(const struct txn *t, const struct txn_change
 {
 	const char *name;
 	CS_FD int up = openat(t->dir, "up", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	CS_FD int dir = up < 0 ? -1 : act_parent(up, c->path, &name);
+	bool top = !strcmp(c->path, ".");
+	CS_FD int dir = up < 0 ? -1 : top ? act_open_dir(up, (name = ".")) : act_parent(up, c->path, &name);
 	char path[512], names[4096];
 	ssize_t n;
 

@@ -79,11 +79,12 @@ static int place_file(struct merger *m, int from, const char *name, const struct
 
 static int mark_opaque(int dir, const char *name)
 {
-	char path[512];
+	char path[512], full[64];
 
 	if (xattrs_path(dir, name, path, sizeof path) < 0)
 		return -1;
-	return lsetxattr(path, geteuid() == 0 ? "trusted.overlay.opaque" : "user.overlay.opaque", "y", 1, 0);
+	snprintf(full, sizeof full, "%sopaque", xattrs_prefix());
+	return lsetxattr(path, full, "y", 1, 0);
 }
 
 static bool is_opaque(int dir, const char *name)

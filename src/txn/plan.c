@@ -390,15 +390,15 @@ int plan_make(const struct txn *t, const struct txn_changes *c, const struct txn
 static int clean_names(const char *path, const char *names, ssize_t len)
 {
 	for (const char *n = names; n < names + len; n += strlen(n) + 1) {
-		bool user = !strncmp(n, "user.overlay.", 13), trusted = !strncmp(n, "trusted.overlay.", 16);
+		size_t prefix = strlen(xattrs_prefix());
 
-		if (!user && !trusted)
+		if (strncmp(n, xattrs_prefix(), prefix) != 0)
 			continue;
 		if (!xattrs_is_overlay(n)) { /* the program's own, allowed by name: by its real name */
 			char real[256], value[4096];
 			ssize_t size = lgetxattr(path, n, value, sizeof value);
 
-			snprintf(real, sizeof real, "%s%s", user ? "user." : "trusted.", n + (user ? 13 : 16));
+			snprintf(real, sizeof real, "%.*s%s", (int)(prefix - strlen("overlay.")), n, n + prefix);
 			if (size < 0 || act_lsetxattr(path, real, value, (size_t)size) < 0)
 				return -1;
 		}
@@ -408,20 +408,29 @@ static int clean_names(const char *path, const char *names, ssize_t len)
 	return 0;
 }
 
-static int clean(int dir, const char *name, unsigned depth)
+/* Not inlined: its buffers, once for every directory on the way down, would be more than a stack. */
+static __attribute__((noinline)) int clean_one(int dir, const char *name)
 {
 	char path[512], names[4096];
-	struct stat st;
 	ssize_t len;
 
-	if (xattrs_path(dir, name, path, sizeof path) < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (xattrs_path(dir, name, path, sizeof path) < 0)
 		return -1;
-	if (S_ISLNK(st.st_mode))
-		return 0; /* overlayfs marks none */
 	len = llistxattr(path, names, sizeof names);
 	if (len < 0 && errno != ENOTSUP)
 		return -1;
-	if (clean_names(path, names, len) < 0)
+	return clean_names(path, names, len);
+}
+
+static int clean(int dir, const char *name, unsigned depth)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (S_ISLNK(st.st_mode))
+		return 0; /* overlayfs marks none */
+	if (clean_one(dir, name) < 0)
 		return -1;
 	if (S_ISDIR(st.st_mode)) {
 		CS_FD int sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

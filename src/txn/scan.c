@@ -52,17 +52,12 @@ bool layer_is_whiteout(const struct stat *st)
 
 ssize_t layer_xattr(int dir, const char *name, const char *what, char *buf, size_t size)
 {
-	static const char *const prefix[] = { "user.overlay.", "trusted.overlay." };
 	char path[512], full[64];
-	ssize_t n = -1;
 
 	if (xattrs_path(dir, name, path, sizeof path) < 0)
 		return -1;
-	for (size_t i = 0; n < 0 && i < sizeof prefix / sizeof *prefix; i++) {
-		snprintf(full, sizeof full, "%s%s", prefix[i], what);
-		n = lgetxattr(path, full, buf, size);
-	}
-	return n;
+	snprintf(full, sizeof full, "%s%s", xattrs_prefix(), what);
+	return lgetxattr(path, full, buf, size);
 }
 
 static bool is_opaque(int dir, const char *name)
@@ -318,7 +313,7 @@ static int walk_into(struct scanner *s, const struct place *p, const char *name,
 }
 
 /* The place in the base that a redirect names, beneath its root; NULL if it has none. */
-static char *redirect_of(const struct scanner *s, const struct place *p, const char *name)
+static __attribute__((noinline)) char *redirect_of(const struct scanner *s, const struct place *p, const char *name)
 {
 	char v[PATH_MAX];
 	ssize_t n = s->l->n_lower == 1 ? layer_xattr(p->upper, name, "redirect", v, sizeof v - 1) : -1;
@@ -491,6 +486,18 @@ static int walk(struct scanner *s, struct place *p)
 
 /* ---- places that renamed directories left ---- */
 
+/* Where the base has what lies here as dir/name.  Not inlined: its buffer, once for every directory on
+ * the way down, would be more than a stack. */
+static __attribute__((noinline)) char *place_in_base(int dir, const char *name, const char *base, bool *ret_moved)
+{
+	char v[PATH_MAX];
+	ssize_t n = layer_xattr(dir, name, "redirect", v, sizeof v - 1);
+
+	v[n > 0 ? n : 0] = 0;
+	*ret_moved = n > 0;
+	return *v == '/' ? cs_strdup(v + 1) : cs_printf("%s%s%s", base, *base ? "/" : "", *v ? v : name);
+}
+
 static int find_moved(struct scanner *s, int dir, const char *base, unsigned depth)
 {
 	struct cs_strv names = { 0 };
@@ -499,16 +506,13 @@ static int find_moved(struct scanner *s, int dir, const char *base, unsigned dep
 	for (size_t i = 0; r >= 0 && i < names.n; i++) {
 		struct stat st;
 		CS_FD int sub = -1;
-		char v[PATH_MAX];
-		ssize_t n;
 		CS_FREE char *at = NULL;
+		bool moved;
 
 		if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) || depth > TXN_DEPTH_MAX)
 			continue;
-		n = layer_xattr(dir, names.v[i], "redirect", v, sizeof v - 1);
-		v[n > 0 ? n : 0] = 0;
-		at = n <= 0 ? cs_printf("%s%s%s", base, *base ? "/" : "", names.v[i]) : v[0] == '/' ? cs_strdup(v + 1) : cs_printf("%s%s%s", base, *base ? "/" : "", v);
-		if (n > 0)
+		at = place_in_base(dir, names.v[i], base, &moved);
+		if (moved)
 			cs_strv_add(&s->moved, at);
 		sub = open_sub(dir, names.v[i]);
 		r = sub < 0 ? fail(s, "open", names.v[i]) : find_moved(s, sub, at, depth + 1);
