@@ -379,7 +379,8 @@ int txn_undo(struct txn *t, struct cs_strv *conflicts, struct txn_outcome *ret, 
 int txn_scan(struct txn *t, struct txn_changes *ret, struct cs_err *err)
 {
 	CS_FD int up = openat(t->dir, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct scan_layers l = { .upper = up, .lower = &t->ws, .n_lower = 1 };
+	CS_FD int undo = openat(t->dir, "undo", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct scan_layers l = { .upper = up, .lower = &t->ws, .n_lower = 1, .undo = undo };
 	int r;
 
 	*ret = (struct txn_changes){ 0 };

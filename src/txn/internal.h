@@ -131,6 +131,7 @@ struct scan_layers {
 	int upper;
 	const int *lower;
 	size_t n_lower;
+	int undo;           /* what earlier commits took out of the base; -1: nothing */
 };
 /* start: edits of the base from then on are conflicts; NULL: none are. */
 int scan_layer(const struct scan_layers *l, const struct txn_start *start, struct txn_changes *ret, struct cs_err *err);

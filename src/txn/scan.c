@@ -400,8 +400,10 @@ static int file(struct scanner *s, const struct place *p, const char *name, cons
 		differs = compare_entry(p->upper, name, st, p->lower[at], name, low);
 		if (differs < 0)
 			return fail(s, "compare", name);
-		if (!differs)
+		if (!differs && (!S_ISREG(st->st_mode) || st->st_nlink < 2))
 			return 0;
+		if (!differs)
+			differs = TXN_LINKS; /* perhaps: see drop_unlinked() */
 	}
 	c = add(s, name, at < 0 ? TXN_ADDED : same_type ? TXN_CHANGED : TXN_TYPE);
 	if (!c)
@@ -566,6 +568,16 @@ static bool ends_in_one(const unsigned char *origin, size_t len, const struct ha
 	return bsearch(&key, v, n, sizeof *v, by_bytes) != NULL;
 }
 
+/* Nothing was removed from a directory that was not changed. */
+static bool parent_is_unchanged(const struct scanner *s, const struct txn_change *c)
+{
+	const char *name;
+	CS_FD int dir = act_parent(s->l->lower[0], c->base ? c->base : c->path, &name);
+	struct stat st;
+
+	return dir >= 0 && fstat(dir, &st) == 0 && !stamp_at_or_after(&st.st_ctim, &s->start->stamp);
+}
+
 /* In a user namespace the kernel writes no handle: then as many are taken for renamed as names went. */
 static void clear_renamed(struct scanner *s, const struct handle *v, size_t n)
 {
@@ -578,31 +590,120 @@ static void clear_renamed(struct scanner *s, const struct handle *v, size_t n)
 		char origin[256];
 		ssize_t len = dir < 0 ? -1 : layer_xattr(dir, name, "origin", origin, sizeof origin);
 
-		if (len > 0 ? ends_in_one((unsigned char *)origin, (size_t)len, v, n) : len == 0 && spare && spare--)
+		if (len >= 0 && !S_ISDIR(c->new.mode) && parent_is_unchanged(s, c))
+			c->conflict = TXN_CLEAN;
+		else if (len > 0 ? ends_in_one((unsigned char *)origin, (size_t)len, v, n) : len == 0 && spare && spare--)
 			c->conflict = TXN_CLEAN;
 	}
 }
 
+struct handles {
+	struct handle *v;
+	size_t n, cap;
+};
+
+static void add_handle(struct handles *h, int root, const char *path)
+{
+	if (h->n == h->cap) {
+		size_t cap = h->cap ? h->cap * 2 : 64;
+		struct handle *grown = cs_calloc(cap, sizeof *grown);
+
+		if (h->n)
+			memcpy(grown, h->v, h->n * sizeof *grown);
+		free(h->v);
+		h->v = grown;
+		h->cap = cap;
+	}
+	h->n += get_handle(root, path, &h->v[h->n]);
+}
+
+/* What an earlier commit of the same transaction took away. */
+static void add_handles_in(struct handles *h, int dir, unsigned depth)
+{
+	struct cs_strv names = { 0 };
+
+	if (depth > TXN_DEPTH_MAX || scan_names(dir, &names) < 0)
+		return;
+	for (size_t i = 0; i < names.n; i++) {
+		CS_FD int sub = open_sub(dir, names.v[i]);
+
+		if (sub >= 0)
+			add_handles_in(h, sub, depth + 1);
+		else
+			add_handle(h, dir, names.v[i]);
+	}
+	cs_strv_done(&names);
+}
+
 static void find_renamed(struct scanner *s)
 {
-	struct handle *v;
-	size_t n = 0;
+	struct handles h = { 0 };
 	bool any = false;
 
 	for (size_t i = 0; i < s->out->n; i++)
 		any |= s->out->v[i].conflict == TXN_REMOVED;
 	if (!any)
 		return;
-	v = cs_calloc(s->out->n, sizeof *v);
 	for (size_t i = 0; i < s->out->n; i++) {
 		const struct txn_change *c = &s->out->v[i];
 
 		if (c->old.mode && !S_ISDIR(c->old.mode))
-			n += get_handle(s->l->lower[0], c->base ? c->base : c->path, &v[n]);
+			add_handle(&h, s->l->lower[0], c->base ? c->base : c->path);
 	}
-	qsort(v, n, sizeof *v, by_bytes);
-	clear_renamed(s, v, n);
-	free(v);
+	if (s->l->undo >= 0)
+		add_handles_in(&h, s->l->undo, 0);
+	if (h.n)
+		qsort(h.v, h.n, sizeof *h.v, by_bytes);
+	clear_renamed(s, h.v, h.n);
+	free(h.v);
+}
+
+/* ---- files that were linked to and not changed otherwise ---- */
+
+static int by_inode(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Is it one of two? */
+static bool is_twice(const uint64_t *inodes, size_t n, uint64_t ino)
+{
+	const uint64_t *at = n ? bsearch(&ino, inodes, n, sizeof *inodes, by_inode) : NULL;
+
+	return at && ((at > inodes && at[-1] == ino) || (at + 1 < inodes + n && at[1] == ino));
+}
+
+/* A file with a second name that is not in the list (layers share files, too) is not a change. */
+static void drop_unlinked(struct txn_changes *c)
+{
+	CS_FREE uint64_t *inodes = cs_calloc(c->n + 1, sizeof *inodes);
+	CS_FREE uint32_t *kept = cs_calloc(c->n + 1, sizeof *kept);
+	CS_FREE bool *drop = cs_calloc(c->n + 1, sizeof *drop);
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (S_ISREG(c->v[i].new.mode))
+			inodes[n++] = c->v[i].new.ino;
+	qsort(inodes, n, sizeof *inodes, by_inode);
+	for (size_t i = 0; i < c->n; i++) {
+		drop[i] = c->v[i].differs == TXN_LINKS && !is_twice(inodes, n, c->v[i].new.ino);
+		kept[i + 1] = kept[i] + !drop[i];
+	}
+	n = 0;
+	for (size_t i = 0; i < c->n; i++) {
+		struct txn_change x = c->v[i];
+
+		if (drop[i]) {
+			free(x.path);
+			free(x.base);
+			continue;
+		}
+		x.subtree = kept[i + 1 + x.subtree] - kept[i + 1];
+		c->v[n++] = x;
+	}
+	c->n = n;
 }
 
 /* ---- all of it ---- */
@@ -655,6 +756,8 @@ int scan_layer(const struct scan_layers *l, const struct txn_start *start, struc
 		r = top_directory(&s, &top);
 	if (r >= 0)
 		r = walk(&s, &top);
+	if (r >= 0 && ret->n)
+		drop_unlinked(ret);
 	if (r >= 0 && start && l->n_lower == 1)
 		find_renamed(&s);
 	count(ret);

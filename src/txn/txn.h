@@ -87,7 +87,7 @@ int txn_import(struct txn *t, int upper, struct cs_err *err);
 enum txn_kind { TXN_ADDED = 'A', TXN_CHANGED = 'M', TXN_DELETED = 'D', TXN_TYPE = 'T', TXN_RENAMED = 'R' };
 
 /* Of a changed one: what differs. */
-enum { TXN_CONTENT = 1, TXN_MODE = 2, TXN_OWNER = 4, TXN_TIMES = 8, TXN_XATTR = 16, TXN_TARGET = 32 };
+enum { TXN_CONTENT = 1, TXN_MODE = 2, TXN_OWNER = 4, TXN_TIMES = 8, TXN_XATTR = 16, TXN_TARGET = 32, TXN_LINKS = 64 };
 
 /* Why one is held back unless it is allowed by name. */
 #define TXN_HOLDS(X)                                                                                        \
