@@ -98,13 +98,67 @@ static bool is_used(const struct txn *t, const char *id)
 	return faccessat(t->store.dir, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* ---- spares ----
+ *
+ * Making and removing half a dozen directories on disk costs more than all the rest of a transaction
+ * that changes nothing, and most do not.  So a few empty ones are kept and used again. */
+
+enum { SPARES = 4 };
+
+static void spare_name(char ret[16], int i)
+{
+	snprintf(ret, 16, "spare/%d", i);
+}
+
+static bool take_spare(const struct txn *t, int live)
+{
+	char name[16];
+
+	for (int i = 0; i < SPARES; i++) {
+		spare_name(name, i);
+		if (act_rename(t->store.dir, name, live, t->about.id, RENAME_NOREPLACE) == 0)
+			return true;
+		if (errno != ENOENT)
+			return false;
+	}
+	return false;
+}
+
+/* Only one that nobody can tell from a new one. */
+static bool is_as_new(const struct txn *t)
+{
+	struct cs_buf xattrs CS_BUF_AUTO = CS_BUF(TXN_XATTR_MAX);
+	struct cs_strv names = { 0 };
+	CS_FD int up = openat(t->dir, "up", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool as_new = up >= 0 && scan_names(t->dir, &names) == 0 && names.n == 3 && xattrs_read(up, ".", &xattrs) == 0 && xattrs.len == 0;
+
+	cs_strv_done(&names);
+	return as_new;
+}
+
+static bool give_spare(const struct txn *t, int live)
+{
+	char name[16];
+
+	if (t->store.inside || !is_as_new(t) || (mkdirat(t->store.dir, "spare", 0700) < 0 && errno != EEXIST))
+		return false;
+	for (int i = 0; i < SPARES; i++) {
+		spare_name(name, i);
+		if (act_rename(live, t->about.id, t->store.dir, name, RENAME_NOREPLACE) == 0)
+			return true;
+		if (errno != EEXIST)
+			return false;
+	}
+	return false;
+}
+
 static int make_dir(struct txn *t, int live)
 {
 	for (unsigned attempt = 0; attempt < 64; attempt++) {
 		new_id(t->about.id, attempt < 8 ? 4 : 8);
 		if (is_used(t, t->about.id))
 			continue;
-		if (act_mkdir(live, t->about.id, 0700) == 0) {
+		if (take_spare(t, live) || act_mkdir(live, t->about.id, 0700) == 0) {
 			t->dir = openat(live, t->about.id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 			return t->dir < 0 ? -1 : 0;
 		}
@@ -134,13 +188,23 @@ static int copy_xattrs(int from, int to)
 	return 0;
 }
 
+static int give_to(int fd, const struct stat *owner)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -1;
+	return st.st_uid == owner->st_uid && st.st_gid == owner->st_gid ? 0 : fchown(fd, owner->st_uid, owner->st_gid);
+}
+
 static int make_layer(struct txn *t)
 {
 	struct stat st;
 	CS_FD int up = -1, wk = -1;
 	struct timespec times[2];
 
-	if (fstat(t->ws, &st) < 0 || act_mkdir(t->dir, "up", 0700) < 0 || act_mkdir(t->dir, "wk", 0700) < 0)
+	if (fstat(t->ws, &st) < 0 || (act_mkdir(t->dir, "up", 0700) < 0 && errno != EEXIST) ||
+	    (act_mkdir(t->dir, "wk", 0700) < 0 && errno != EEXIST))
 		return -1;
 	up = openat(t->dir, "up", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	wk = openat(t->dir, "wk", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -148,7 +212,7 @@ static int make_layer(struct txn *t)
 	times[1] = st.st_mtim;
 	if (up < 0 || wk < 0)
 		return -1;
-	if (geteuid() == 0 && st.st_uid + st.st_gid && (fchown(up, st.st_uid, st.st_gid) < 0 || fchown(wk, st.st_uid, st.st_gid) < 0))
+	if (geteuid() == 0 && (give_to(up, &st) < 0 || give_to(wk, &st) < 0))
 		return -1;
 	if (copy_xattrs(t->ws, up) < 0 || fchmod(up, st.st_mode & 07777) < 0 || futimens(up, times) < 0)
 		return -1;
@@ -159,8 +223,8 @@ static int make_head(struct txn *t, struct cs_err *err)
 {
 	int r;
 
-	t->head = openat(t->dir, "head", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (t->head < 0 || store_lock(t->head) < 0)
+	t->head = openat(t->dir, "head", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (t->head < 0 || store_lock(t->head) < 0 || ftruncate(t->head, 0) < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "make the head of a transaction in '%s'", t->store.path);
 	r = head_write(t, err);
 	if (r == 0)
@@ -435,6 +499,8 @@ int store_trash(struct txn *t, struct cs_err *err)
 	CS_FD int from = store_open_dir(&t->store, t->live ? "live" : t->key, false), to = -1;
 	char name[64];
 
+	if (t->live && txn_is_empty(t) && give_spare(t, from))
+		return 0;
 	if (txn_is_empty(t) && !commit_parts(t->dir)) /* a handful of calls */
 		return act_remove_tree(from, t->about.id) < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "remove %s", t->about.id) : 0;
 	to = store_open_dir(&t->store, "trash", true);

@@ -96,6 +96,24 @@ static void keep_written(struct txn *t, struct recovery *r)
 	tell(r, "%s: its run was cut short; what it had written is kept: caisson diff %s", t->about.id, t->about.id);
 }
 
+/* Nothing in it that anybody could miss. */
+static bool is_hollow(const struct txn_store *s, const char *id)
+{
+	static const char *const parts[] = { JOURNAL, "done-0", "layers", "undo" };
+	CS_FREE char *path = cs_printf("live/%s", id);
+	CS_FD int dir = openat(s->dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CS_FD int up = dir < 0 ? -1 : openat(dir, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct cs_strv names = { 0 };
+	bool hollow = dir >= 0;
+
+	for (size_t i = 0; hollow && i < sizeof parts / sizeof *parts; i++)
+		hollow = faccessat(dir, parts[i], F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+	if (hollow && up >= 0)
+		hollow = scan_names(up, &names) == 0 && !names.n;
+	cs_strv_done(&names);
+	return hollow;
+}
+
 static void recover_one(const struct txn_store *s, const char *id, struct recovery *r)
 {
 	struct txn *t = NULL;
@@ -105,7 +123,7 @@ static void recover_one(const struct txn_store *s, const char *id, struct recove
 
 	if (e == -CS_E_CONFLICT || e == -CS_E_NOT_FOUND)
 		return; /* somebody's, or gone */
-	if (e < 0 && err.sys == ENOENT) { /* cut off before it had a head: before any program ran */
+	if (e < 0 && is_hollow(s, id)) { /* cut off while it was being made: before any program ran */
 		CS_FD int live = store_open_dir(s, "live", false);
 
 		(void)act_remove_tree(live, id);
