@@ -7,10 +7,12 @@
  */
 #include "cli/cli.h"
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "session/session.h"
+#include "txn/txn.h"
 #include "sys/probe.h"
 #include "sys/sys.h"
 
@@ -202,6 +204,36 @@ static void add_id_range(struct findings *f)
 				: "the sandbox did not start");
 	if (!on && geteuid() == 0)
 		snprintf(p->fix, sizeof p->fix, "make /run writable; in a container, map at least 65536 ids into it");
+}
+
+/* Where the changes of the directory we are in would be kept. */
+static void add_transactions(struct findings *f)
+{
+	struct sys_probe *p = &f->probes[f->n];
+	struct cs_err err = { 0 };
+	CS_FREE char *path = NULL;
+	CS_FD int dir = -1;
+	bool inside = false;
+	int r;
+
+	if (f->n == SYS_PROBES_MAX)
+		return;
+	f->n++;
+	*p = (struct sys_probe){ .name = "transactions", .extra = true };
+	r = txn_place(".", &path, &dir, &inside, &err);
+	if (r < 0) {
+		snprintf(p->detail, sizeof p->detail, "%.180s", err.msg);
+		return;
+	}
+	p->ok = !inside && sandbox_layer_probe(dir, &err) == 0;
+	if (inside)
+		(void)rmdir(path); /* made just now, unless something is kept there */
+	if (p->ok)
+		snprintf(p->detail, sizeof p->detail, "changes made here are a layer on disk, in %.120s", path);
+	else
+		snprintf(p->detail, sizeof p->detail, "changes made here are kept in memory, and in %.80s at the end", path);
+	if (!p->ok)
+		snprintf(p->fix, sizeof p->fix, "%.200s", inside ? "work in a directory below this mount's root, or keep the state directory on the same mount" : err.msg);
 }
 
 /* ---- protections ---- */
@@ -411,8 +443,10 @@ int cmd_doctor(int argc, char **argv)
 	start_runtimes(&f);
 	f.n = sys_probe_host(f.probes, SYS_PROBES_MAX);
 	first = try_sandbox(&f, &err);
-	if (first >= 0)
+	if (first >= 0) {
 		add_id_range(&f);
+		add_transactions(&f);
+	}
 	add_runtimes(&f, deadline);
 	if (first < 0)
 		return cli_usage_error(&err);

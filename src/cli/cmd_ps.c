@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_ps.c - caisson ps, kill and gc: what runs, without a server. */
+#include "cli/change.h"
 #include "cli/cli.h"
 
 #include "base/json.h"
@@ -112,20 +113,77 @@ int cmd_kill(int argc, char **argv)
 	return code;
 }
 
+/* ---- gc ---- */
+
+struct gc_args {
+	bool json, pending;
+	const char *profile;
+	struct cs_strv said;
+};
+
+static int take_gc(const struct cli_opt *opt, const char *value, void *arg, struct cs_err *err)
+{
+	struct gc_args *a = arg;
+
+	(void)err;
+	a->json |= !strcmp(opt->name, "json");
+	a->pending |= !strcmp(opt->name, "pending");
+	if (!strcmp(opt->name, "profile"))
+		a->profile = value;
+	return 0;
+}
+
+static void gc_line(const char *line, void *arg)
+{
+	struct gc_args *a = arg;
+
+	cs_strv_add(&a->said, line);
+}
+
+static int gc_print(const struct gc_args *a, int cleared)
+{
+	struct cs_buf out CS_BUF_AUTO = CS_BUF(64 << 20);
+	struct cs_json j;
+
+	if (!a->json) {
+		for (size_t i = 0; i < a->said.n; i++)
+			cs_buf_fmt(&out, "%s\n", a->said.v[i]);
+		cs_buf_fmt(&out, "%d cleared\n", cleared);
+	} else {
+		cs_json_begin(&j, &out, true);
+		cs_json_object(&j, NULL);
+		cs_json_i64(&j, "cleared", cleared);
+		cs_json_array(&j, "transactions");
+		for (size_t i = 0; i < a->said.n; i++)
+			cs_json_str(&j, NULL, a->said.v[i]);
+		cs_json_end(&j, ']');
+		cs_json_end(&j, '}');
+		cs_buf_char(&out, '\n');
+	}
+	return cs_write_all(STDOUT_FILENO, cs_buf_text(&out), out.len) < 0 ? 125 : 0;
+}
+
 int cmd_gc(int argc, char **argv)
 {
+	struct gc_args a = { 0 };
+	struct profile p = { 0 };
 	struct cs_err err = { 0 };
-	bool json = false;
-	int n;
+	struct txn_gc g;
+	int n = cli_parse(cli_find("gc"), argc, argv, take_gc, &a, &err), code;
 
-	if (parse_json_flag("gc", argc, argv, &json, &err) < 0)
-		return cli_usage_error(&err);
-	n = session_gc(0, NULL, &err);
-	if (n < 0)
-		return cli_usage_error(&err);
-	if (json)
-		printf("{\"cleared\": %d}\n", n);
-	else
-		printf("%d cleared\n", n);
-	return 0;
+	if (n >= 0 && n < argc)
+		n = cs_fail(&err, CS_E_INVALID, 0, "`caisson gc` takes no argument '%s'", argv[n]);
+	if (n >= 0)
+		n = profile_load(a.profile ? a.profile : "default", &p, &err);
+	if (n >= 0) {
+		change_recover(NULL);
+		g = (struct txn_gc){ .age = p.commit_age / 1000, .size = p.commit_size, .pending = a.pending };
+		n = session_gc(0, NULL, &err);
+	}
+	if (n >= 0)
+		(void)txn_gc(&g, gc_line, &a, &err);
+	code = n < 0 ? cli_usage_error(&err) : gc_print(&a, n);
+	profile_done(&p);
+	cs_strv_done(&a.said);
+	return code;
 }

@@ -79,6 +79,11 @@ static const struct cli_opt commit_opts[] = {
 	{ "yes", 'y', NULL, NULL, "ask nothing: what is held back stays pending", NULL },
 	QUIET, HELP, END,
 };
+static const struct cli_opt gc_opts[] = {
+	{ "pending", 0, NULL, NULL, "also drop pending transactions that are too old or too large, naming each", NULL },
+	{ "profile", 'p', "NAME|FILE", NULL, "whose commit.keep_age and keep_size count (default: `default`)", NULL },
+	JSON, HELP, END,
+};
 static const struct cli_opt kill_opts[] = { { "force", 'f', NULL, NULL, "do not let the program end by itself: SIGKILL", NULL }, HELP, END };
 static const struct cli_opt verify_opts[] = { JSON, { "quick", 0, NULL, NULL, "leave out the checks that take seconds", NULL }, HELP, END };
 static const struct cli_opt diff_opts[] = {
@@ -180,9 +185,11 @@ const struct cli_command cli_commands[] = {
 	{ "ps", "[--json]", "list running sandboxes", cmd_ps, json_opts, "Lists the sandboxes of the calling user.", "  $ caisson ps\n" },
 	{ "kill", "[--force] ID...", "end a running sandbox", cmd_kill, kill_opts,
 	  "Sends SIGTERM to the program and, after 5 seconds, ends everything; --force does so at once.", "  $ caisson kill s-4k2q7xw\n" },
-	{ "gc", "[--json]", "clear what killed supervisors left", cmd_gc, json_opts,
-	  "Removes records and empty control groups of sandboxes whose supervisor was killed. Every run clears some, too.",
-	  "  $ caisson gc\n" },
+	{ "gc", "[--pending] [--json]", "clear what killed supervisors left, and old transactions", cmd_gc, gc_opts,
+	  "Removes records and empty control groups of sandboxes whose supervisor was killed (every run clears some, too),\n"
+	  "and the undo sets of transactions that are older, or in all larger, than the profile keeps. Pending ones beyond\n"
+	  "that are only named; --pending drops them.",
+	  "  $ caisson gc\n  $ caisson gc --pending\n" },
 	{ "completion", "bash|zsh|fish", "print shell completion", cmd_completion, help_opts, "Made from the same tables as this help.",
 	  "  $ source <(caisson completion bash)\n" },
 	{ "help", "[COMMAND]", "show help", cmd_help, help_opts, "", "" },

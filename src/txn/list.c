@@ -355,17 +355,19 @@ static uint64_t tree_size(int dir, unsigned depth)
 	return sum;
 }
 
-static int drop(struct txn *t, const char *why, txn_said said, void *arg)
+static int drop(struct txn *t, const char *why, bool only_name, txn_said said, void *arg)
 {
-	char line[256], size[32];
+	char line[320], size[32], shown[128];
+	bool committed = commit_parts(t->dir) > 0;
 
 	cs_format_size(size, sizeof size, tree_size(t->dir, 0));
-	snprintf(line, sizeof line, "%s: %s %s (%s, %s)", t->about.id, commit_parts(t->dir) ? "its undo set is dropped:" : "dropped, never committed:", why,
-		 size, t->about.profile ? t->about.profile : "");
-	if (store_trash(t, NULL) < 0)
+	snprintf(line, sizeof line, "%s: %s (%s, %s, in %s)%s", t->about.id,
+		 committed ? "can no longer be undone" : only_name ? "pending" : "dropped without having been committed", why, size,
+		 cs_escape_to(shown, sizeof shown, t->about.workspace), only_name ? ": commit it, roll it back, or gc --pending drops it" : "");
+	said(line, arg);
+	if (only_name || store_trash(t, NULL) < 0)
 		return 0;
 	store_log(t, "expired", why);
-	said(line, arg);
 	return 1;
 }
 
@@ -383,14 +385,12 @@ int txn_gc(const struct txn_gc *g, txn_said said, void *arg, struct cs_err *err)
 		struct txn *t;
 		bool old = g->age && l.v[i].about.created + g->age < (uint64_t)now.tv_sec, big;
 
-		if (l.v[i].busy || l.v[i].state == TXN_LIVE || (l.v[i].state == TXN_PENDING && !g->pending))
-			continue;
-		if (txn_find(l.v[i].about.id, l.v[i].about.workspace, &t, NULL) < 0)
+		if (l.v[i].busy || l.v[i].state == TXN_LIVE || txn_find(l.v[i].about.id, l.v[i].about.workspace, &t, NULL) < 0)
 			continue;
 		total += tree_size(t->dir, 0);
 		big = g->size && total > g->size;
 		if (old || big)
-			dropped += drop(t, old ? "too old" : "too much is kept", said, arg);
+			dropped += drop(t, old ? "too old" : "too much is kept", l.v[i].state == TXN_PENDING && !g->pending, said, arg);
 		txn_close(t);
 	}
 	listing_done(&l);

@@ -175,6 +175,24 @@ int store_for(const char *workspace, int ws, struct txn_store *ret, struct cs_er
 		       cs_escape_to(shown, sizeof shown, workspace));
 }
 
+int txn_place(const char *workspace, char **ret_path, int *ret_fd, bool *ret_inside, struct cs_err *err)
+{
+	CS_FREE char *real = realpath(workspace, NULL);
+	CS_FD int ws = real ? open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct txn_store s;
+	int r;
+
+	if (ws < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "open '%s'", workspace);
+	r = store_for(real, ws, &s, err);
+	if (r < 0)
+		return r;
+	*ret_path = s.path;
+	*ret_fd = s.dir;
+	*ret_inside = s.inside;
+	return 0;
+}
+
 void store_done(struct txn_store *s)
 {
 	if (s->dir >= 0)

@@ -195,6 +195,10 @@ bool txn_is_empty(const struct txn *t);
 /* Where most are kept, whether or not it is there yet; NULL: nowhere. The caller's to free. */
 char *txn_state_dir(void);
 
+/* Where changes of a workspace would be kept: the directory's path (the caller's to free), a descriptor
+ * of it, and whether no layer can stand there. */
+int txn_place(const char *workspace, char **ret_path, int *ret_fd, bool *ret_inside, struct cs_err *err);
+
 /* ---- all of them ---- */
 
 struct txn_entry {
