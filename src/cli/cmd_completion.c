@@ -23,6 +23,8 @@ static const char *subwords(const struct cli_command *c)
 {
 	if (!strcmp(c->name, "profile"))
 		return "list show check schema explain";
+	if (!strcmp(c->name, "txn"))
+		return "list show";
 	if (!strcmp(c->name, "completion"))
 		return "bash zsh fish";
 	return "";
@@ -43,6 +45,9 @@ static void bash(void)
 	       "    --ro|--rw|--json) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
 	       "    --workspace|-w|--cwd) COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n"
 	       "    --workspace-mode) COMPREPLY=($(compgen -W 'layer read write none' -- \"$cur\")); return ;;\n"
+	       "    --commit) COMPREPLY=($(compgen -W 'ask keep always on-success never' -- \"$cur\")); return ;;\n"
+	       "    diff|commit|rollback|undo) COMPREPLY=($(compgen -W \"$(caisson txn list 2>/dev/null | sed -n '2,$s/ .*//p')\" -- \"$cur\") $(compgen -f -- \"$cur\")); return ;;\n"
+	       "    exec|steps|fork|end) COMPREPLY=($(compgen -W \"$(caisson ps 2>/dev/null | sed -n '2,$s/ .*//p' | grep ^t-)\" -- \"$cur\")); return ;;\n"
 	       "    kill) COMPREPLY=($(compgen -W \"$(caisson ps 2>/dev/null | sed -n '2,$s/ .*//p')\" -- \"$cur\")); return ;;\n  esac\n  case $cmd in\n");
 	for (size_t i = 0; i < cli_n_commands; i++) {
 		printf("    %s) COMPREPLY=($(compgen -W '%s ", cli_commands[i].name, subwords(&cli_commands[i]));

@@ -15,7 +15,7 @@ static void escaped(struct cs_buf *out, const char *label, const char *text)
 	cs_buf_char(out, '\n');
 }
 
-static void files(const struct session_spec *s, struct cs_buf *out)
+static void files(const struct session_opts *o, const struct session_spec *s, struct cs_buf *out)
 {
 	static const char *const kinds[] = { [SANDBOX_RO] = "read-only", [SANDBOX_RW] = "writable", [SANDBOX_LAYER] = "layer" };
 
@@ -27,6 +27,8 @@ static void files(const struct session_spec *s, struct cs_buf *out)
 			"  own         /proc (others' processes hidden, kernel files masked), /dev (null zero full random urandom tty pts)\n"
 			"  own         /etc/passwd, /etc/group, /etc/hosts, /etc/hostname\n"
 			"  absent      everything else, /sys among it\n");
+	if (s->layer)
+		cs_buf_fmt(out, "  changes     to the workspace are a transaction: commit.mode is %s\n", profile_commit_name(o->profile->commit));
 	for (size_t i = 0; i < s->hide.n; i++)
 		if (s->hide.v[i][0] == '/' && access(s->hide.v[i], F_OK) == 0)
 			escaped(out, "hidden", s->hide.v[i]);
@@ -96,7 +98,7 @@ int session_explain(const struct session_opts *o, struct cs_buf *out, struct cs_
 		escaped(out, a == o->argv ? "command" : "", *a);
 	escaped(out, "in", s.spec.cwd);
 	escaped(out, "profile", o->profile->name ? o->profile->name : "");
-	files(&s, out);
+	files(o, &s, out);
 	cs_buf_str(out, "Environment\n");
 	for (size_t i = 0; i < s.env.n; i++)
 		escaped(out, "", s.env.v[i]);
