@@ -410,12 +410,25 @@ static bool serve(struct mounter *m)
 
 /* ---- becoming it ---- */
 
+/* Process 1 writes its namespace's maps; before that nobody there owns anything. */
+static int wait_for_maps(void)
+{
+	char text[64];
+
+	for (int ms = 0; ms < 5000; ms++) {
+		if (sys_get(AT_FDCWD, "/proc/self/uid_map", text, sizeof text) > 0)
+			return 0;
+		(void)poll(NULL, 0, 1);
+	}
+	return -1;
+}
+
 static int take_power(struct mounter *m, int userns)
 {
 	const struct native_ids *ids = &m->p->ids;
 
 	if (userns >= 0)
-		return setns(userns, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNS) < 0 ? -1 : 0;
+		return setns(userns, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNS) < 0 ? -1 : wait_for_maps();
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP | SECBIT_KEEP_CAPS, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
 	    setresgid(ids->gid, ids->gid, ids->gid) < 0 || setresuid(ids->uid, ids->uid, ids->uid) < 0)
 		return -1;
@@ -532,7 +545,8 @@ int native_mounter_push(struct sandbox *s, size_t bind, int store, const int *lo
 	if (n_lowers > PUSH_LOWERS_MAX)
 		return cs_fail(err, CS_E_LIMIT, 0, "%zu layers, at most %d", n_lowers, PUSH_LOWERS_MAX);
 	fds[0] = store;
-	memcpy(fds + 1, lowers, n_lowers * sizeof *fds);
+	for (size_t i = 0; i < n_lowers; i++)
+		fds[i + 1] = lowers[i];
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN((n_lowers + 1) * sizeof *fds);
