@@ -119,7 +119,7 @@ static void put_profile(const struct profile *p, const char *text)
 	put_list("set", &p->env_set);
 	printf("\t  .locked = %d, .isolation = %d, .workspace = %d, .proc = %d, .require = 0x%xu,\n", p->locked,
 	       (int)p->isolation, (int)p->workspace, (int)p->proc, (unsigned)p->require);
-	printf("\t  .commit = %d, .commit_age = %llu, .commit_size = %llu,\n", (int)p->commit, (unsigned long long)p->commit_age,
+	printf("\t  .system = %d, .commit = %d, .commit_age = %llu, .commit_size = %llu,\n", (int)p->system, (int)p->commit, (unsigned long long)p->commit_age,
 	       (unsigned long long)p->commit_size);
 	put_limits(&p->limits);
 	put_string("text", text);

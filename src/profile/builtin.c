@@ -15,6 +15,7 @@ struct builtin {
 	enum profile_isolation isolation;
 	enum profile_workspace workspace;
 	enum profile_proc proc;
+	enum profile_system system;
 	enum profile_commit commit;
 	uint64_t commit_age, commit_size;
 	struct profile_limits limits;
@@ -41,6 +42,7 @@ static void copy(const struct builtin *b, struct profile *p)
 		.isolation = b->isolation,
 		.workspace = b->workspace,
 		.proc = b->proc,
+		.system = b->system,
 		.commit = b->commit,
 		.commit_age = b->commit_age,
 		.commit_size = b->commit_size,

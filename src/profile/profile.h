@@ -38,6 +38,7 @@ struct profile_limits {
 enum profile_proc { PROFILE_PROC_FULL, PROFILE_PROC_PID };
 enum profile_workspace { PROFILE_WS_LAYER, PROFILE_WS_READ, PROFILE_WS_WRITE, PROFILE_WS_NONE };
 enum profile_commit { PROFILE_COMMIT_AUTO, PROFILE_COMMIT_ASK, PROFILE_COMMIT_KEEP, PROFILE_COMMIT_ALWAYS, PROFILE_COMMIT_ON_SUCCESS, PROFILE_COMMIT_NEVER };
+enum profile_system { PROFILE_SYSTEM_READ, PROFILE_SYSTEM_SCRATCH };
 enum profile_isolation { PROFILE_ISO_NATIVE, PROFILE_ISO_MAX };
 
 struct profile {
@@ -54,6 +55,7 @@ struct profile {
 	struct cs_strv env_pass;    /* names or patterns (LC_*) taken from the caller */
 	struct cs_strv env_set;     /* NAME=VALUE */
 	struct profile_limits limits;
+	enum profile_system system;      /* read: /usr and the like cannot be written; scratch: until the end */
 	enum profile_commit commit;      /* what becomes of changes to the workspace */
 	struct cs_strv commit_protect;   /* names that are asked for one by one */
 	struct cs_strv commit_allow;     /* those of them that are not */

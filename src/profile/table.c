@@ -9,7 +9,8 @@
 #include <string.h>
 
 _Static_assert(sizeof(enum profile_workspace) == sizeof(unsigned) && sizeof(enum profile_proc) == sizeof(unsigned) &&
-		       sizeof(enum profile_isolation) == sizeof(unsigned) && sizeof(enum profile_commit) == sizeof(unsigned),
+		       sizeof(enum profile_isolation) == sizeof(unsigned) && sizeof(enum profile_commit) == sizeof(unsigned) &&
+		       sizeof(enum profile_system) == sizeof(unsigned),
 	       "KEY_WORD writes these through unsigned");
 
 static const struct key_word isolation_words[] = {
@@ -22,6 +23,12 @@ static const struct key_word workspace_words[] = {
 	{ "read", PROFILE_WS_READ, 1, "may be read" },
 	{ "write", PROFILE_WS_WRITE, 3, "may be changed for real" },
 	{ "none", PROFILE_WS_NONE, 0, "is not there" },
+	{ 0 },
+};
+
+static const struct key_word system_words[] = {
+	{ "read", PROFILE_SYSTEM_READ, 0, "can be read" },
+	{ "scratch", PROFILE_SYSTEM_SCRATCH, 1, "can be changed, in memory, until the end" },
 	{ 0 },
 };
 
@@ -65,6 +72,9 @@ const struct key profile_keys[] = {
 	  .doc = "What separates the program from the host." },
 	{ "workspace", KEY_WORD, WIDEN_WORD, AT(workspace), workspace_words, .fallback = "layer",
 	  .doc = "What the program may do with the workspace directory." },
+	{ "system", KEY_WORD, WIDEN_WORD, AT(system), system_words, .fallback = "read",
+	  .doc = "What the program may do with the system's directories (files.read). With scratch an installer can write "
+		 "there: as root everywhere, else in /usr/local and /opt; within limits.disk, and gone at the end." },
 	{ "commit.mode", KEY_WORD, WIDEN_WORD, AT(commit), commit_words, .fallback = "auto",
 	  .doc = "What becomes of the changes to the workspace when the program has ended." },
 	{ "commit.protect", KEY_PATTERNS, WIDEN_REMOVE, AT(commit_protect), .fallback = "empty",

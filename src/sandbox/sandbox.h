@@ -33,6 +33,9 @@ struct sandbox_bind {
 	const char *source;  /* absolute host path */
 	const char *target;  /* absolute path inside; NULL: the same */
 	bool optional;       /* a missing source is skipped, not an error */
+	/* SANDBOX_LAYER in memory over a system directory: as root all of it is the program's; else the
+	 * directories at and below this path in it ("": all) are, and what they hold.  NULL: it is none. */
+	const char *scratch;
 	/* SANDBOX_LAYER on disk.  0 (which is never a store): the writes go to private memory and end
 	 * with the sandbox.  Else a descriptor of a directory that holds `up` (mode and owner of the
 	 * source) and `wk` (same owner), which take them; inside the source it must be hidden.  Nothing there is synced: the

@@ -219,7 +219,9 @@ static void end_step(struct keeper *k, int status)
 	struct cs_err err = { 0 };
 
 	s->active = false;
-	if (s->background && sandbox_processes(k->box) > 0)
+	if (sandbox_processes(k->box) == 0)
+		k->left_running = false;
+	else if (s->background)
 		k->left_running = true;
 	else if (sandbox_sweep(k->box, name_left, k) < 0)
 		note(k, "what the step left running could not be ended");
@@ -233,6 +235,10 @@ static void end_step(struct keeper *k, int status)
 	tell(s->client, WIRE_EXIT, (uint32_t)exit_of(s, status), done.n, NULL);
 	free(s->command);
 	s->command = NULL;
+	/* While whoever waits reads the result: the next step finds its savepoint made.  If it cannot be
+	 * made now, that step tries again and says why. */
+	if (!k->left_running)
+		(void)savepoint(k, &err);
 }
 
 static void take_ended(struct keeper *k)

@@ -105,6 +105,28 @@ static int add_bind(struct session_spec *s, enum sandbox_bind_kind kind, const c
 	return 0;
 }
 
+/* Of the directories that installers write to, those that are there and no links (/bin -> usr/bin). */
+static int add_scratch(struct session_spec *s, const char *path, struct cs_err *err)
+{
+	struct stat st;
+	bool dir = lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	int r = add_bind(s, dir ? SANDBOX_LAYER : SANDBOX_RO, path, true, err);
+
+	if (r == 0 && dir)
+		s->binds[s->spec.n_binds - 1].scratch = !strcmp(path, "/usr") ? "local" : "";
+	return r;
+}
+
+static bool is_system(const char *path)
+{
+	static const char *const dirs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt" };
+
+	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
+		if (!strcmp(path, dirs[i]))
+			return true;
+	return false;
+}
+
 static int add_binds(const struct session_opts *o, struct session_spec *s, struct cs_err *err)
 {
 	const struct profile *p = o->profile;
@@ -113,7 +135,8 @@ static int add_binds(const struct session_opts *o, struct session_spec *s, struc
 
 	s->binds = cs_calloc(p->files_read.n + p->files_write.n + 1, sizeof *s->binds);
 	for (size_t i = 0; r == 0 && i < p->files_read.n; i++)
-		r = add_bind(s, SANDBOX_RO, p->files_read.v[i], true, err);
+		r = p->system == PROFILE_SYSTEM_SCRATCH && is_system(p->files_read.v[i]) ? add_scratch(s, p->files_read.v[i], err)
+										      : add_bind(s, SANDBOX_RO, p->files_read.v[i], true, err);
 	for (size_t i = 0; r == 0 && i < p->files_write.n; i++) {
 		char *real = NULL;
 
@@ -131,7 +154,7 @@ static int add_binds(const struct session_opts *o, struct session_spec *s, struc
 	if (r == 0 && s->workspace)
 		r = add_bind(s, ws_written ? SANDBOX_RW : p->workspace == PROFILE_WS_LAYER ? SANDBOX_LAYER : SANDBOX_RO,
 			     s->workspace, false, err);
-	if (r == 0 && s->workspace && s->binds[s->spec.n_binds - 1].kind == SANDBOX_LAYER)
+	if (r == 0 && s->workspace && s->binds[s->spec.n_binds - 1].kind == SANDBOX_LAYER && !s->binds[s->spec.n_binds - 1].scratch)
 		s->layer = &s->binds[s->spec.n_binds - 1];
 	s->spec.binds = s->binds;
 	return r;
@@ -231,7 +254,7 @@ static int make_hide(const struct session_opts *o, struct session_spec *s, struc
 	for (size_t i = 0; r == 0 && i < s->spec.n_binds; i++) {
 		const struct sandbox_bind *b = &s->binds[i];
 
-		if (b->kind != SANDBOX_RO || b->source == s->workspace)
+		if ((b->kind != SANDBOX_RO && !b->scratch) || b->source == s->workspace)
 			r = session_find_hidden(b->source, patterns, &s->hide, &partly, err);
 		if (partly && !s->hide_partly)
 			s->hide_partly = b->source;

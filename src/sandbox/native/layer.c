@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,11 +98,11 @@ static int open_upper(struct native_plan *p, size_t i, const struct stat *st, in
 
 	if (p->binds[i]->store)
 		return native_store_open(p, i, st, userns, ret_upper, ret_work);
-	*ret_upper = make_layer_dir(p, "up", i, st->st_mode & 0777);
+	*ret_upper = make_layer_dir(p, p->binds[i]->scratch ? "su" : "up", i, st->st_mode & 0777);
 	*ret_work = make_layer_dir(p, "wk", i, 0700);
 	if (*ret_upper < 0 || *ret_work < 0)
 		return fail(p, errno, "make a layer over", p->binds[i]->source);
-	snprintf(name, sizeof name, "up%zu", i);
+	snprintf(name, sizeof name, "%s%zu", p->binds[i]->scratch ? "su" : "up", i);
 	(void)utimensat(p->tmpfs_fd, name, times, AT_SYMLINK_NOFOLLOW); /* the merged directory shows them */
 	return 0;
 }
@@ -165,6 +166,43 @@ int native_layer_mount(struct native_plan *p, size_t i, const struct stat *st, c
 	return fd;
 }
 
+/* A directory in the upper layer lends its owner to the merged one.  Bounded: who has more directories
+ * there than this finds some of them closed. */
+static void own_directories(int base, int upper, unsigned depth, unsigned *left)
+{
+	CS_FD int fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CS_DIR DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d)
+		return;
+	(void)CS_TAKE_FD(fd); /* the stream's now */
+	while (*left && depth && (e = readdir(d))) {
+		CS_FD int from = -1, to = -1;
+
+		if (e->d_type != DT_DIR || !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || mkdirat(upper, e->d_name, 0755) < 0)
+			continue;
+		--*left;
+		from = openat(base, e->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		to = openat(upper, e->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (from >= 0 && to >= 0)
+			own_directories(from, to, depth - 1, left);
+	}
+}
+
+static void own_scratch(const char *path, int base, int upper)
+{
+	unsigned left = 2048;
+	CS_FD int from = -1, to = -1;
+
+	if (*path && mkdirat(upper, path, 0755) < 0)
+		return; /* then it cannot be written, and the program is told */
+	from = openat(base, *path ? path : ".", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	to = openat(upper, *path ? path : ".", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (from >= 0 && to >= 0)
+		own_directories(from, to, 8, &left);
+}
+
 int native_bind_layer(struct native_plan *p, size_t i, int src, const struct stat *st, int userns)
 {
 	const struct sandbox_bind *b = p->binds[i];
@@ -176,6 +214,8 @@ int native_bind_layer(struct native_plan *p, size_t i, int src, const struct sta
 	base = native_open_base(p, i, src, userns);
 	if (base < 0)
 		return fail(p, errno, "open the base of", b->source);
+	if (b->scratch && userns < 0)
+		own_scratch(b->scratch, base, upper);
 	l.upper = upper;
 	l.work = work;
 	l.base = base;
