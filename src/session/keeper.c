@@ -55,6 +55,7 @@ struct keeper {
 	int listen, sigfd, ready;   /* ready: tells who began it, -1 once told */
 	int clients[CLIENTS];
 	struct step_run run;
+	uint64_t next_sample;       /* ms */
 	uint32_t layer;             /* that is mounted */
 	bool left_running;          /* by a step that was started so */
 	bool ending, notifier_gone;
@@ -191,6 +192,7 @@ static int start_step(struct keeper *k, int client, const struct wire *w, const 
 	if (r < 0)
 		return r;
 	k->run.active = true;
+	k->next_sample = began / 1000 + SAMPLE_MS;
 	k->run.command = command_line(words->argv);
 	tell(client, WIRE_STARTED, 0, 0, NULL);
 	return 0;
@@ -292,6 +294,7 @@ static void on_exec(struct keeper *k, int client, const struct wire *w, struct c
 	if (r < 0)
 		tell_error(client, &err);
 	words_done(&words);
+	take_ended(k); /* a quick one has ended by now, and what said so has been read already */
 }
 
 static void on_rollback(struct keeper *k, int client, uint32_t step)
@@ -402,9 +405,13 @@ static void on_time(struct keeper *k)
 	struct sandbox_usage u;
 	const char *why = NULL;
 
-	if (!k->run.active && !k->left_running)
+	uint64_t now = now_us() / 1000;
+
+	if ((!k->run.active && !k->left_running) || now < k->next_sample)
 		return;
-	if (k->run.active && k->run.deadline && now_us() / 1000 >= k->run.deadline) {
+	k->next_sample = now + SAMPLE_MS;
+	take_ended(k);
+	if (k->run.active && k->run.deadline && now >= k->run.deadline) {
 		k->run.deadline = 0;
 		k->run.timed_out = true;
 		cut_step(k);
