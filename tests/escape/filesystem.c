@@ -120,7 +120,7 @@ static const struct row bounds[] = {
 	{ "F21", "the root itself takes nothing", "exhaustion", { "create", "/big", "x" }, "EROFS EACCES", .how = BY_NS,
 	  .control = { "create", "@W/big", "x" } },
 	{ "F22", "blocks are not promised past the limit", "exhaustion", { "sparse", "@W/big", "48" }, "ENOSPC EFBIG", .how = BY_FLAGS,
-	  .flags = { "--disk", "16M" }, .instead = { "--disk", "128M" } },
+	  .flags = { "--disk", "16M", "--commit", "never" }, .instead = { "--disk", "128M", "--commit", "never" } },
 };
 
 /* ---- F04: a mount below a read-only directory ----------------------------- */

@@ -25,7 +25,7 @@ static const struct row rows[] = {
 	{ "R01", "the process limit is what stops them", BOMB, { "forks", "60" }, "EAGAIN", .how = BY_OFF, .off = "limit-pids",
 	  .flags = { "--pids", "32" } },
 	{ "R05", "files end at the limit of the layer", BOMB, { "inodes", "@W", "9000" }, "ENOSPC EDQUOT", .how = BY_FLAGS,
-	  .flags = { "--profile", "@O/small.yaml" }, .instead = { 0 } },
+	  .flags = { "--profile", "@O/small.yaml", "--commit", "never" }, .instead = { 0 } },
 	{ "R05", "files end at the limit of /tmp", BOMB, { "inodes", "/tmp", "9000" }, "ENOSPC EDQUOT", .how = BY_FLAGS,
 	  .flags = { "--profile", "@O/small.yaml" }, .instead = { 0 } },
 	{ "R06", "a file of a terabyte of nothing is not made", BOMB, { "sparse", "@W/hole", "hole" }, "EFBIG ENOSPC", .how = BARE },

@@ -328,6 +328,9 @@ BOX_TEST(space_cannot_be_reserved_without_writing)
 	box_init(&b);
 	T_INT(box_sh(&b, "fallocate -l 100M f"), 0); /* in memory the file system holds the limit itself */
 	box_ws(&b)->store = box_store(&b, "s1");
+	T_INT(box_sh(&b, "fallocate -l 256K f && fallocate -n -l 4K f"), 0); /* a little */
+	T_INT(box_sh(&b, "fallocate -l 257K f 2>/dev/null"), 1);
+	T_INT(box_sh(&b, "fallocate -l 4G f 2>/dev/null"), 1);
 	T_INT(box_sh(&b, "fallocate -l 1M f 2>/dev/null && exit 1; dd if=/dev/zero of=g bs=1M count=2 2>/dev/null && fallocate -p -l 1M g"), 0);
 	b.limits.disk = 0;
 	T_INT(box_sh(&b, "fallocate -l 1M f"), 0);

@@ -55,14 +55,20 @@ int native_filter_affinity(void)
 }
 
 /* A layer on disk is held to its limit by looking often enough.  Writing cannot outrun that, but
- * space reserved without writing can, by far: file systems need not support it, and programs know. */
+ * space reserved without writing can, by far: file systems need not support it, and programs know.
+ * A little at a time can be reserved; who asks for more writes zeros instead. */
 int native_filter_reserving(void)
 {
+	enum { LENGTH = offsetof(struct seccomp_data, args[3]), LITTLE = 256 << 10 };
 	static const struct sock_filter deny[] = {
 		{ BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr) },
-		{ BPF_JMP | BPF_JEQ | BPF_K, 0, 3, __NR_fallocate },
+		{ BPF_JMP | BPF_JEQ | BPF_K, 0, 7, __NR_fallocate },
 		{ BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, args[1]) }, /* little-endian: the low half */
-		{ BPF_JMP | BPF_JSET | BPF_K, 1, 0, 2 /* FALLOC_FL_PUNCH_HOLE gives back */ },
+		{ BPF_JMP | BPF_JSET | BPF_K, 5, 0, 2 /* FALLOC_FL_PUNCH_HOLE gives back */ },
+		{ BPF_LD | BPF_W | BPF_ABS, 0, 0, LENGTH + 4 },
+		{ BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0 },
+		{ BPF_LD | BPF_W | BPF_ABS, 0, 0, LENGTH },
+		{ BPF_JMP | BPF_JGT | BPF_K, 0, 1, LITTLE },
 		{ BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EOPNOTSUPP },
 		{ BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW },
 	};
