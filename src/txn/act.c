@@ -14,6 +14,23 @@
 			return errno = e_, -1; \
 	} while (0)
 
+int act_write(int fd, const void *data, size_t size)
+{
+	FAULT("write");
+	return cs_write_all(fd, data, size);
+}
+
+int act_pwrite(int fd, const void *data, size_t size)
+{
+	ssize_t n;
+
+	FAULT("pwrite");
+	n = pwrite(fd, data, size, 0);
+	if (n >= 0 && (size_t)n != size)
+		return errno = ENOSPC, -1;
+	return n < 0 ? -1 : 0;
+}
+
 int act_rename(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
 {
 	FAULT("rename");
@@ -24,6 +41,12 @@ int act_mkdir(int dir, const char *name, mode_t mode)
 {
 	FAULT("mkdir");
 	return mkdirat(dir, name, mode);
+}
+
+int act_whiteout(int dir, const char *name)
+{
+	FAULT("mknod");
+	return mknodat(dir, name, S_IFCHR, 0);
 }
 
 int act_unlink(int dir, const char *name, int flags)
@@ -48,6 +71,12 @@ int act_chmod(int fd, mode_t mode)
 {
 	FAULT("chmod");
 	return fchmod(fd, mode);
+}
+
+int act_chmod_at(int dir, const char *name, mode_t mode)
+{
+	FAULT("chmod");
+	return fchmodat(dir, name, mode, AT_SYMLINK_NOFOLLOW);
 }
 
 int act_chown(int fd, uid_t uid, gid_t gid)

@@ -101,12 +101,12 @@ static mode_t open_up_name(int dir, const char *name, mode_t mode)
 		return 0;
 	if (!mode && (st.st_mode & 0200))
 		return 0;
-	return fchmodat(dir, name, mode ? mode : (st.st_mode & 07777) | 0700, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : st.st_mode & 07777;
+	return act_chmod_at(dir, name, mode ? mode : (st.st_mode & 07777) | 0700) < 0 ? 0 : st.st_mode & 07777;
 }
 
 static int move(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
 {
-	mode_t a, b, self;
+	mode_t a, b, self, other;
 	int r = act_rename(from_dir, from, to_dir, to, flags), sys;
 
 	if (r == 0 || errno != EACCES)
@@ -114,10 +114,13 @@ static int move(int from_dir, const char *from, int to_dir, const char *to, unsi
 	a = open_up(from_dir);
 	b = open_up(to_dir);
 	self = open_up_name(from_dir, from, 0);
+	other = flags & RENAME_EXCHANGE ? open_up_name(to_dir, to, 0) : 0;
 	r = act_rename(from_dir, from, to_dir, to, flags);
 	sys = errno;
-	if (self)
+	if (self) /* cut off here, or failed: settle_modes() */
 		(void)open_up_name(r == 0 ? to_dir : from_dir, r == 0 ? to : from, self);
+	if (other)
+		(void)open_up_name(r == 0 ? from_dir : to_dir, r == 0 ? from : to, other);
 	if (a)
 		(void)act_chmod(from_dir, a);
 	if (b)
@@ -240,6 +243,22 @@ static int take(struct work *w, const struct step *s)
 	return move(base, name, w->undo, u, 0) < 0 ? failed(w, s) : 0;
 }
 
+/* Says in the layer which directory of the base a renamed one is; NULL: the one of its own name, by now. */
+static int mark_renamed(struct work *w, const struct step *s, const char *from)
+{
+	CS_FD int dir = act_open_dir(w->up.root, s->path);
+	CS_FREE char *value = from ? cs_printf("/%s", from) : NULL;
+	int r;
+
+	if (dir < 0)
+		return failed(w, s);
+	if (value)
+		r = act_setxattr(dir, "trusted.overlay.redirect", value, strlen(value));
+	else
+		r = act_delxattr(dir, "trusted.overlay.redirect");
+	return r < 0 && errno != ENODATA ? failed(w, s) : 0;
+}
+
 static int place(struct work *w, const struct step *s)
 {
 	const char *name;
@@ -249,10 +268,8 @@ static int place(struct work *w, const struct step *s)
 	if (base < 0)
 		return failed(w, s);
 	undo_name(u, w, s);
-	if (inode(base, name) == s->is.ino)
-		return 0;
-	if (move_to_empty(w->undo, u, base, name) == 0)
-		return 0;
+	if (inode(base, name) == s->is.ino || move_to_empty(w->undo, u, base, name) == 0)
+		return mark_renamed(w, s, NULL);
 	if (errno != EEXIST && errno != ENOENT)
 		return failed(w, s);
 	lost(w, s);
@@ -294,11 +311,13 @@ static int unswap(struct work *w, const struct step *s)
 	uint64_t there, kept;
 	char u[32];
 
+	undo_name(u, w, s);
+	kept = inode(w->undo, u);
+	if (base < 0 && !kept)
+		return 0; /* in a renamed directory that is not there yet, or not any more */
 	if (base < 0 || up < 0)
 		return failed(w, s);
-	undo_name(u, w, s);
 	there = inode(base, name);
-	kept = inode(w->undo, u);
 	if (!kept) { /* never got that far, or all done */
 		if (there == s->is.ino && inode(up, name) == s->was.ino)
 			return move(up, name, base, name, RENAME_EXCHANGE) < 0 ? failed(w, s) : 0;
@@ -349,9 +368,12 @@ static int unplace(struct work *w, const struct step *s)
 	char u[32];
 
 	undo_name(u, w, s);
-	if (inode(w->undo, u) || base < 0 || inode(base, name) != s->is.ino)
-		return 0;
-	return move(base, name, w->undo, u, 0) < 0 ? failed(w, s) : 0;
+	if (!inode(w->undo, u) && base >= 0 && inode(base, name) == s->is.ino && move(base, name, w->undo, u, 0) < 0)
+		return failed(w, s);
+	for (size_t i = 0; i < w->j->n; i++)
+		if (w->j->v[i].kind == STEP_TAKE && w->j->v[i].n == s->n)
+			return mark_renamed(w, s, w->j->v[i].path);
+	return 0;
 }
 
 static int unmake(struct work *w, const struct step *s)
@@ -364,6 +386,35 @@ static int unmake(struct work *w, const struct step *s)
 	if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
 		return failed(w, s);
 	lost(w, s); /* somebody put something in it */
+	return 0;
+}
+
+/* ---- directories that were opened to be moved ---- */
+
+static int settle_mode(int dir, const char *name, const struct step_file *f)
+{
+	struct stat st;
+
+	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) || st.st_ino != f->ino)
+		return 0;
+	return (st.st_mode & 07777) == (f->size & 07777) ? 0 : act_chmod_at(dir, name, f->size & 07777);
+}
+
+/* Also those that an attempt before this one had opened. */
+static int settle_modes(struct work *w, const struct step *s)
+{
+	const char *name, *same;
+	char u[32];
+	int base, up;
+
+	if (geteuid() == 0 || s->kind == STEP_META || s->kind == STEP_MKDIR)
+		return 0; /* root moves what is closed */
+	base = parent_of(&w->base, s->path, &name);
+	up = parent_of(&w->up, s->path, &same);
+	undo_name(u, w, s);
+	if (settle_mode(base, name, &s->was) < 0 || settle_mode(base, name, &s->is) < 0 || settle_mode(up, same, &s->is) < 0 ||
+	    settle_mode(w->undo, u, &s->was) < 0)
+		return failed(w, s);
 	return 0;
 }
 
@@ -418,9 +469,16 @@ static int set_xattrs(int fd, const struct step_meta *from, const struct step_me
 	return 0;
 }
 
-static int set_meta(struct work *w, const struct step *s, const struct step_meta *from, const struct step_meta *to)
+static int set_times(int fd, const struct step_meta *to)
 {
-	struct timespec times[2] = { { (time_t)to->atime.sec, to->atime.nsec }, { (time_t)to->mtime.sec, to->mtime.nsec } };
+	const struct timespec times[2] = { { (time_t)to->atime.sec, to->atime.nsec }, { (time_t)to->mtime.sec, to->mtime.nsec } };
+
+	return act_times(fd, times);
+}
+
+/* ino: which it must be; 0: any. */
+static int set_meta(struct work *w, const struct step *s, uint64_t ino, const struct step_meta *from, const struct step_meta *to)
+{
 	CS_FD int fd = act_open_dir(w->t->ws, s->path);
 	struct stat st;
 
@@ -430,9 +488,28 @@ static int set_meta(struct work *w, const struct step *s, const struct step_meta
 	}
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return failed(w, s);
+	if (ino && st.st_ino != ino) {
+		lost(w, s);
+		return 0;
+	}
 	if ((st.st_uid != to->uid || st.st_gid != to->gid) && act_chown(fd, to->uid, to->gid) < 0 && errno != EPERM)
 		return failed(w, s); /* ownership where permitted */
-	if (set_xattrs(fd, from, to) < 0 || act_chmod(fd, to->mode) < 0 || act_times(fd, times) < 0)
+	if (set_xattrs(fd, from, to) < 0 || act_chmod(fd, to->mode) < 0 || set_times(fd, to) < 0)
+		return failed(w, s);
+	return 0;
+}
+
+/* What was moved out of the layer, or back, changed its directories there: a later commit reads them again. */
+static int settle_layer(struct work *w, const struct step *s)
+{
+	CS_FD int fd = act_open_dir(w->up.root, s->path);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return 0; /* it went to the workspace as a whole */
+	if ((st.st_mode & 07777) != (s->is.size & 07777) && act_chmod(fd, s->is.size & 07777) < 0)
+		return failed(w, s);
+	if ((st.st_mtim.tv_sec != s->new.mtime.sec || (uint32_t)st.st_mtim.tv_nsec != s->new.mtime.nsec) && set_times(fd, &s->new) < 0)
 		return failed(w, s);
 	return 0;
 }
@@ -444,16 +521,61 @@ static int metas(struct work *w)
 
 	for (size_t i = w->j->n; i-- > 0;) { /* children first: a parent may become closed */
 		const struct step *s = &w->j->v[i];
+		uint64_t ino = undo ? s->was.ino : s->is.ino;
 		int r = 0;
 
-		if (s->kind == STEP_META)
-			r = set_meta(w, s, undo ? &s->new : &s->old, undo ? &s->old : &s->new);
+		if (s->kind == STEP_META && ino)
+			r = set_meta(w, s, ino, undo ? &s->new : &s->old, undo ? &s->old : &s->new);
 		else if (s->kind == STEP_MKDIR && !undo)
-			r = set_meta(w, s, &none, &s->new);
+			r = set_meta(w, s, 0, &none, &s->new);
+		if (r == 0 && s->is.ino && (s->kind == STEP_META || s->kind == STEP_MKDIR))
+			r = settle_layer(w, s);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+/* ---- directories that are cut off from the base ---- */
+
+static const char *base_of(const struct work *w, const struct step *meta)
+{
+	for (size_t i = 0; meta->is.ino != meta->was.ino && i < w->j->n; i++)
+		if (w->j->v[i].kind == STEP_META && w->j->v[i].was.ino == meta->is.ino)
+			return w->j->v[i].path;
+	return meta->path;
+}
+
+static int hide_by_name(struct work *w, const struct step *s, int up)
+{
+	CS_FD int base = act_open_dir(w->t->ws, base_of(w, s));
+	struct cs_strv names = { 0 };
+	struct stat st;
+	mode_t closed = open_up(up);
+	int r = base < 0 ? 0 : scan_names(base, &names);
+
+	for (size_t i = 0; r == 0 && i < names.n; i++)
+		if (fstatat(up, names.v[i], &st, AT_SYMLINK_NOFOLLOW) < 0 && act_whiteout(up, names.v[i]) < 0 && errno != EEXIST)
+			r = -1;
+	cs_strv_done(&names);
+	if (closed && act_chmod(up, closed) < 0)
+		r = -1;
+	return r;
+}
+
+/* Nothing is moved yet.  What is about to be is not to be hidden by "everything the base has here", which
+ * would count as deleted afterwards: each name that the program deleted is marked as such instead. */
+static int hide_names(struct work *w, const struct step *s)
+{
+	char v[8], mark[64];
+	CS_FD int up = act_open_dir(w->up.root, s->path);
+
+	if (up < 0 || layer_xattr(up, ".", "opaque", v, sizeof v) != 1 || v[0] != 'y')
+		return 0;
+	if (hide_by_name(w, s, up) < 0)
+		return failed(w, s);
+	snprintf(mark, sizeof mark, "%sopaque", xattrs_prefix());
+	return act_delxattr(up, mark) < 0 && errno != ENODATA ? failed(w, s) : 0;
 }
 
 /* ---- all ---- */
@@ -468,14 +590,12 @@ static int one(struct work *w, const struct step *s)
 	};
 	int (*act)(struct work *, const struct step *) = (w->j->undo ? back : forth)[s->kind];
 
-	/* A directory may have gone elsewhere: what was opened by its path is not it any more. */
-	if (s->kind == STEP_TAKE || s->kind == STEP_PLACE || (s->is.ino && s->kind == STEP_SWAP && w->j->undo)) {
-		int r = act ? act(w, s) : 0;
+	int r = act ? act(w, s) : 0;
 
+	/* A directory may have gone elsewhere: what was opened by its path is not it any more. */
+	if (s->kind == STEP_TAKE || s->kind == STEP_PLACE || (s->is.ino && s->kind == STEP_SWAP && w->j->undo))
 		forget(&w->base);
-		return r;
-	}
-	return act ? act(w, s) : 0;
+	return r == 0 ? settle_modes(w, s) : r;
 }
 
 /* What was replaced and had been edited after it was judged. */
@@ -512,6 +632,9 @@ int apply_journal(const struct txn *t, const struct journal *j, struct applied *
 		return cs_fail(err, CS_E_SYSTEM, errno, "open the change set");
 	for (size_t i = 0; i < j->n; i++)
 		w.places |= j->v[i].kind == STEP_PLACE;
+	for (size_t i = 0; r == 0 && !j->undo && i < j->n; i++)
+		if (j->v[i].is.ino && (j->v[i].kind == STEP_META || j->v[i].kind == STEP_MKDIR))
+			r = hide_names(&w, &j->v[i]);
 	for (size_t i = 0; r == 0 && i < j->n; i++)
 		r = one(&w, &j->v[j->undo ? j->n - 1 - i : i]);
 	if (r == 0)

@@ -52,23 +52,32 @@ static int sync_file(int dir, const char *name)
 
 /* ---- from the commit point on ---- */
 
-static int finish_commit(const struct txn *t, struct journal *j, struct cs_err *err)
+bool commit_has_journal(const struct txn *t)
+{
+	return faccessat(t->dir, JOURNAL, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static int finish_commit(struct txn *t, struct journal *j, struct cs_err *err)
 {
 	char name[24];
 	int r = sync_all(t, err);
 
 	if (r == 0)
 		r = journal_stamp(t->dir, JOURNAL, j, err);
+	if (r == 0 && j->calm)
+		head_stamp(t); /* what was left out is compared with what is there now */
 	commit_part_name(name, j->part);
 	if (r == 0 && (act_rename(t->dir, JOURNAL, t->dir, name, 0) < 0 || sync_file(t->dir, name) < 0))
 		r = cs_fail(err, CS_E_SYSTEM, errno, "mark the journal as done");
 	return r;
 }
 
-static int finish_undo(const struct txn *t, struct cs_err *err)
+static int finish_undo(struct txn *t, const struct journal *j, struct cs_err *err)
 {
 	int r = sync_all(t, err);
 
+	if (r == 0 && j->calm)
+		head_stamp(t);
 	if (r == 0 && (act_unlink(t->dir, JOURNAL, 0) < 0 || act_sync(t->dir) < 0))
 		r = cs_fail(err, CS_E_SYSTEM, errno, "remove the journal");
 	return r;
@@ -80,7 +89,7 @@ int commit_apply(struct txn *t, struct journal *j, struct applied *ret, struct c
 
 	if (r < 0)
 		return r;
-	return j->undo ? finish_undo(t, err) : finish_commit(t, j, err);
+	return j->undo ? finish_undo(t, j, err) : finish_commit(t, j, err);
 }
 
 /* It could not be done: go back.  If that fails, too, the next command tries again. */
@@ -164,6 +173,8 @@ static int commit(struct txn *t, struct txn_changes *c, const struct txn_verdict
 		return r;
 	r = plan_make(t, c, v, &j, ret, err);
 	j.part = commit_parts(t->dir);
+	j.calm = !c->conflicts;
+	j.whole = !ret->left && !ret->held;
 	if (r == 0 && j.n) {
 		r = plan_stage(t, &j, err);
 		if (r == 0)
@@ -185,7 +196,7 @@ static int check_usable(const struct txn *t, struct cs_err *err)
 	if (t->ws < 0)
 		return cs_fail(err, CS_E_CONFLICT, 0, "the workspace '%s' is gone or was replaced", t->about.workspace);
 	/* At rest with a journal: recovery could not read it. */
-	if (faccessat(t->dir, JOURNAL, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+	if (!commit_has_journal(t))
 		return 0;
 	r = journal_read(t->dir, JOURNAL, &j, err);
 	if (r == 0) {
@@ -214,7 +225,7 @@ int txn_commit(struct txn *t, struct txn_changes *c, const struct txn_verdict *v
 		log_outcome(t, "committed", ret);
 	(void)flock(t->ws, LOCK_UN);
 	/* A journal that is left is for the next command, which looks in live/. */
-	if (faccessat(t->dir, JOURNAL, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (!commit_has_journal(t)) {
 		int rest = store_rest(t, r == 0 ? err : NULL);
 
 		r = r < 0 ? r : rest;
@@ -264,10 +275,12 @@ static bool stands_as_committed(const struct txn *t, const struct journal *j, co
 	struct stat st;
 	bool there;
 
+	if (s->kind == STEP_META && !s->is.ino)
+		return true; /* for the way back alone */
 	if (dir < 0)
 		return false;
 	if (s->kind == STEP_META)
-		return fstat(dir, &st) == 0 && (st.st_mode & 07777) == s->new.mode;
+		return fstat(dir, &st) == 0 && st.st_ino == s->is.ino && (st.st_mode & 07777) == s->new.mode;
 	there = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (!there)
 		return false;
@@ -317,7 +330,17 @@ static void count_undo(const struct journal *j, struct txn_outcome *o)
 	}
 }
 
-static int undo_part(struct txn *t, uint32_t part, struct cs_strv *conflicts, struct txn_outcome *ret, struct cs_err *err)
+/* Of what is still pending: was anything edited since? */
+static bool is_calm(struct txn *t)
+{
+	struct txn_changes c;
+	bool calm = txn_scan(t, &c, NULL) == 0 && !c.conflicts;
+
+	txn_changes_done(&c);
+	return calm;
+}
+
+static int undo_part(struct txn *t, uint32_t part, bool calm, struct cs_strv *conflicts, struct txn_outcome *ret, struct cs_err *err)
 {
 	struct journal j;
 	struct applied done = { 0 };
@@ -333,6 +356,7 @@ static int undo_part(struct txn *t, uint32_t part, struct cs_strv *conflicts, st
 		r = cs_fail(err, CS_E_CONFLICT, 0, "%zu %s edited since the commit; nothing was undone", conflicts->n,
 			    conflicts->n == 1 ? "path was" : "paths were");
 	j.undo = true;
+	j.calm = calm;
 	if (r == 0)
 		r = journal_rewrite_head(t->dir, name, &j, err);
 	if (r == 0 && (act_rename(t->dir, name, t->dir, JOURNAL, 0) < 0 || act_sync(t->dir) < 0))
@@ -350,6 +374,7 @@ int txn_undo(struct txn *t, struct cs_strv *conflicts, struct txn_outcome *ret, 
 {
 	uint32_t parts = commit_parts(t->dir);
 	int r = check_usable(t, err);
+	bool calm;
 
 	*ret = (struct txn_outcome){ 0 };
 	if (r == 0 && !parts)
@@ -359,14 +384,13 @@ int txn_undo(struct txn *t, struct cs_strv *conflicts, struct txn_outcome *ret, 
 	if (r < 0)
 		return r;
 	(void)lock_workspace(t);
+	calm = is_calm(t);
 	while (r == 0 && parts)
-		r = undo_part(t, --parts, conflicts, ret, err);
-	if (r == 0)
-		head_stamp(t); /* what is there now is what a new commit starts from */
+		r = undo_part(t, --parts, calm, conflicts, ret, err);
 	(void)flock(t->ws, LOCK_UN);
 	if (r == 0)
 		log_outcome(t, "undone", ret);
-	if (faccessat(t->dir, JOURNAL, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (!commit_has_journal(t)) {
 		int rest = store_rest(t, r == 0 ? err : NULL);
 
 		r = r < 0 ? r : rest;

@@ -77,7 +77,7 @@ int head_write(struct txn *t, struct cs_err *err)
 	put_u32(&all, cs_crc32c(0, body.data, body.len));
 	cs_buf_add(&all, body.data, body.len);
 	cs_buf_add(&all, empty, sizeof empty);
-	if (cs_fault("write") || cs_write_all(t->head, all.data, all.len) < 0)
+	if (act_write(t->head, all.data, all.len) < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "write the head of a transaction in '%s'", t->store.path);
 	return 0;
 }

@@ -104,12 +104,16 @@ int store_trash(struct txn *t, struct cs_err *err);
 void store_empty_trash(const struct txn_store *s);
 
 /* ---- act.c: -1 and errno on failure ---- */
+int act_write(int fd, const void *data, size_t size);
+int act_pwrite(int fd, const void *data, size_t size); /* at the start */
 int act_rename(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
 int act_mkdir(int dir, const char *name, mode_t mode);
+int act_whiteout(int dir, const char *name);
 int act_unlink(int dir, const char *name, int flags);
 int act_sync_fs(int fd);
 int act_sync(int fd);
 int act_chmod(int fd, mode_t mode);
+int act_chmod_at(int dir, const char *name, mode_t mode);
 int act_chown(int fd, uid_t uid, gid_t gid);
 int act_times(int fd, const struct timespec t[2]);
 int act_setxattr(int fd, const char *name, const void *value, size_t size);
@@ -177,7 +181,7 @@ struct step_meta {
 
 /* A file or directory as it was when it was judged: a later edit shows. */
 struct step_file {
-	uint64_t ino, size;
+	uint64_t ino, size;         /* of a directory its permissions are the size: to be moved it may have to be opened */
 	struct txn_stamp mtime;
 };
 
@@ -186,11 +190,15 @@ struct step {
 	uint32_t n;                 /* names its place in the undo set; PLACE: that of its TAKE */
 	char *path;                 /* beneath the workspace */
 	struct step_file was, is;   /* what stands there before, and after */
-	struct step_meta old, new;  /* META; MKDIR has only the new one */
+	struct step_meta old, new;  /* META: the new one is for where is.ino stands, the old one, going back, for where
+				     * was.ino does; 0: not in that direction.  MKDIR has only the new one */
 };
 
 struct journal {
 	bool undo;              /* the direction in which it is being applied */
+	bool calm;              /* nobody had edited anything that the transaction touches: when done, or
+				 * taken back, what is there is what a new commit starts from */
+	bool whole;             /* and nothing was left out */
 	uint32_t part;          /* the first commit of a transaction is 0, the next 1, ... */
 	struct txn_stamp after; /* in a finished one: an edit since has a ctime at or after it */
 	struct step *v;
@@ -242,3 +250,4 @@ void commit_part_name(char ret[24], uint32_t part);
 uint32_t commit_parts(int dir); /* finished journals */
 /* From the commit point on: apply, sync, mark as done.  Recovery comes here, too. */
 int commit_apply(struct txn *t, struct journal *j, struct applied *ret, struct cs_err *err);
+bool commit_has_journal(const struct txn *t);

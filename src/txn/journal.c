@@ -23,8 +23,8 @@ struct disk_head {
 	uint32_t undo, part;
 	uint64_t count;
 	int64_t after_sec;
-	uint32_t after_nsec, zero;
-	uint32_t zero2, crc; /* crc of all before it */
+	uint32_t after_nsec, flags;
+	uint32_t zero, crc; /* crc of all before it */
 };
 _Static_assert(sizeof(struct disk_head) == 48, "as documented");
 
@@ -48,6 +48,7 @@ struct disk_frame {
 	uint32_t len, crc;
 };
 
+enum { FLAG_CALM = 1, FLAG_WHOLE = 2, FLAGS = FLAG_CALM | FLAG_WHOLE };
 enum { PATH_LIMIT = 1 << 20, STEP_LIMIT = PATH_LIMIT + 2 * TXN_XATTR_MAX + 256 };
 #define JOURNAL_LIMIT ((size_t)1 << 31)
 
@@ -88,7 +89,8 @@ void journal_done(struct journal *j)
 
 static struct disk_head head_of(const struct journal *j)
 {
-	struct disk_head h = { .undo = j->undo, .part = j->part, .count = j->n, .after_sec = j->after.sec, .after_nsec = j->after.nsec };
+	struct disk_head h = { .undo = j->undo, .part = j->part, .count = j->n, .after_sec = j->after.sec, .after_nsec = j->after.nsec,
+			       .flags = (j->calm ? FLAG_CALM : 0u) | (j->whole ? FLAG_WHOLE : 0u) };
 
 	memcpy(h.magic, magic, sizeof magic);
 	h.crc = cs_crc32c(0, &h, offsetof(struct disk_head, crc));
@@ -149,9 +151,16 @@ int journal_write(int dir, const char *name, const struct journal *j, struct cs_
 		return cs_fail(err, CS_E_LIMIT, 0, "too many changes for one journal");
 	snprintf(new_name, sizeof new_name, "%s.new", name);
 	fd = openat(dir, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 || cs_fault("write") || cs_write_all(fd, all.data, all.len) < 0 || act_sync(fd) < 0 ||
-	    act_rename(dir, new_name, dir, name, 0) < 0 || act_sync(dir) < 0)
-		return cs_fail(err, CS_E_SYSTEM, errno, "write the journal");
+	if (fd < 0 || act_write(fd, all.data, all.len) < 0 || act_sync(fd) < 0 || act_rename(dir, new_name, dir, name, 0) < 0) {
+		(void)cs_fail(err, CS_E_SYSTEM, errno, "write the journal");
+		(void)act_unlink(dir, new_name, 0); /* it takes room that may be scarce */
+		return -CS_E_SYSTEM;
+	}
+	if (act_sync(dir) < 0) {
+		(void)cs_fail(err, CS_E_SYSTEM, errno, "write the journal");
+		(void)act_unlink(dir, name, 0); /* nothing was done yet; if it stays, the next command does it */
+		return -CS_E_SYSTEM;
+	}
 	return 0;
 }
 
@@ -160,7 +169,7 @@ int journal_rewrite_head(int dir, const char *name, const struct journal *j, str
 	struct disk_head h = head_of(j);
 	CS_FD int fd = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd < 0 || cs_fault("pwrite") || pwrite(fd, &h, sizeof h, 0) != sizeof h || (j->undo && act_sync(fd) < 0))
+	if (fd < 0 || act_pwrite(fd, &h, sizeof h) < 0 || (j->undo && act_sync(fd) < 0))
 		return cs_fail(err, CS_E_SYSTEM, errno, "write the journal's head");
 	return 0;
 }
@@ -316,9 +325,11 @@ int journal_parse(const char *data, size_t len, struct journal *ret, struct cs_e
 		return cs_fail(err, CS_E_UNSUPPORTED, 0, "the journal was written by another version of Caisson (this one reads format %c)", magic[7]);
 	if (h.crc != cs_crc32c(0, &h, offsetof(struct disk_head, crc)))
 		return damaged(err, "its head's checksum");
-	if (h.undo > 1 || h.count > TXN_CHANGES_MAX * 2ull || h.count * sizeof(struct disk_step) > len)
+	if (h.undo > 1 || h.flags & ~(uint32_t)FLAGS || h.zero || h.count > TXN_CHANGES_MAX * 2ull || h.count * sizeof(struct disk_step) > len)
 		return damaged(err, "its head");
 	ret->undo = h.undo;
+	ret->calm = h.flags & FLAG_CALM;
+	ret->whole = h.flags & FLAG_WHOLE;
 	ret->part = h.part;
 	ret->after = (struct txn_stamp){ h.after_sec, h.after_nsec };
 	e = parse_steps(&r, h.count, ret, err);

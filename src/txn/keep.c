@@ -407,6 +407,8 @@ int txn_keep(struct txn *t, const struct txn_changes *c, struct cs_err *err)
 {
 	int r;
 
+	if (commit_has_journal(t))
+		return cs_fail(err, CS_E_CONFLICT, 0, "its commit was cut short: the next command finishes it");
 	if (act_sync_fs(t->dir) < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "sync %s to disk", t->about.id);
 	r = store_rest(t, err);
@@ -514,7 +516,12 @@ int store_trash(struct txn *t, struct cs_err *err)
 int txn_discard(struct txn *t, const char *why, struct cs_err *err)
 {
 	bool empty = txn_is_empty(t);
-	int r = store_trash(t, err);
+	int r;
+
+	/* What the workspace had before may be in its undo set, and nowhere else. */
+	if (commit_has_journal(t))
+		return cs_fail(err, CS_E_CONFLICT, 0, "a commit of %s was cut short and could not be finished: it is not thrown away", t->about.id);
+	r = store_trash(t, err);
 
 	if (r == 0 && !empty)
 		store_log(t, why, "");

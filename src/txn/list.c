@@ -387,6 +387,10 @@ int txn_gc(const struct txn_gc *g, txn_said said, void *arg, struct cs_err *err)
 
 		if (l.v[i].busy || l.v[i].state == TXN_LIVE || txn_find(l.v[i].about.id, l.v[i].about.workspace, &t, NULL) < 0)
 			continue;
+		if (commit_has_journal(t)) { /* the workspace's own files may be in it */
+			txn_close(t);
+			continue;
+		}
 		total += tree_size(t->dir, 0);
 		big = g->size && total > g->size;
 		if (old || big)

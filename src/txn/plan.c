@@ -131,7 +131,7 @@ static void tally(const struct planner *p, struct txn_outcome *out)
 
 static struct step_file file_of(const struct txn_side *s)
 {
-	return (struct step_file){ s->ino, s->size, { s->mtime, s->mtime_ns } };
+	return (struct step_file){ s->ino, S_ISDIR(s->mode) ? s->mode & 07777 : s->size, { s->mtime, s->mtime_ns } };
 }
 
 static char *parent_path(const char *path)
@@ -143,7 +143,7 @@ static char *parent_path(const char *path)
 
 static void note_parent(struct planner *p, char *take_path, char *take_base)
 {
-	if (p->n_parents && !strcmp(p->parents[p->n_parents - 1].path, take_path)) {
+	if (p->n_parents && !strcmp(p->parents[p->n_parents - 1].path, take_path) && !strcmp(p->parents[p->n_parents - 1].base, take_base)) {
 		free(take_path);
 		free(take_base);
 		return;
@@ -289,7 +289,10 @@ static int walk(struct planner *p, size_t i, size_t end, struct cs_err *err)
 
 static int by_path(const void *a, const void *b)
 {
-	return strcmp(((const struct parent *)a)->path, ((const struct parent *)b)->path);
+	const struct parent *x = a, *y = b;
+	int order = strcmp(x->path, y->path);
+
+	return order ? order : strcmp(x->base, y->base);
 }
 
 /* Is the directory itself among the changes, and taken? */
@@ -313,33 +316,80 @@ static bool takes_meta(const struct planner *p, const char *path)
 	return false;
 }
 
-static int settle_directory(struct planner *p, const struct parent *d, struct cs_err *err)
+/* Does a renamed directory take it along? */
+static bool is_carried(const struct planner *p, const char *base)
+{
+	for (size_t i = 0; p->moves[p->c->n] && i < p->c->n; i++)
+		if (p->c->v[i].kind == TXN_RENAMED && p->take[i] && judge_listed(&(struct cs_strv){ .v = &p->c->v[i].from, .n = 1 }, base))
+			return true;
+	return false;
+}
+
+static void copy_meta(struct step_meta *to, const struct step_meta *from)
+{
+	free(to->xattrs);
+	*to = *from;
+	to->xattrs = cs_calloc(1, from->xattrs_len + 1);
+	memcpy(to->xattrs, from->xattrs, from->xattrs_len);
+}
+
+/* The way back: as it is now, where it stands now. */
+static int settle_back(struct planner *p, const char *path, struct cs_err *err)
+{
+	CS_FD int base = act_open_dir(p->t->ws, path);
+	struct stat st;
+	struct step *s;
+
+	if (base < 0)
+		return 0; /* new */
+	s = journal_add(p->j, STEP_META, path);
+	if (fstat(base, &st) < 0 || read_meta(base, ".", &s->old) < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "read a directory's attributes");
+	s->was = (struct step_file){ .ino = st.st_ino, .size = st.st_mode & 07777 };
+	copy_meta(&s->new, &s->old);
+	return 0;
+}
+
+/* The way forth; its step holds both where it keeps its name. */
+static int settle_forth(struct planner *p, const struct parent *d, struct step *s, struct cs_err *err)
 {
 	CS_FD int up = act_open_dir(p->up, d->path), base = act_open_dir(p->t->ws, d->base);
-	struct step_meta old = { 0 }, new = { 0 };
-	struct step *s;
+	struct stat st, there;
+	struct step_meta old;
 
 	if (up < 0 || base < 0)
 		return 0; /* new, or gone: it has no attributes to be kept */
-	if (read_meta(base, ".", &old) < 0 || read_meta(up, ".", &new) < 0) {
-		free(old.xattrs);
-		free(new.xattrs);
+	if (!s) {
+		s = journal_add(p->j, STEP_META, d->path);
+		if (read_meta(base, ".", &s->old) < 0)
+			return cs_fail(err, CS_E_SYSTEM, errno, "read a directory's attributes");
+	}
+	old = s->old;
+	free(s->new.xattrs);
+	if (fstat(up, &st) < 0 || fstat(base, &there) < 0 || read_meta(up, ".", &s->new) < 0) {
+		s->new.xattrs = NULL;
 		return cs_fail(err, CS_E_SYSTEM, errno, "read a directory's attributes");
 	}
-	s = journal_add(p->j, STEP_META, d->path);
-	s->old = old;
-	s->new = new;
-	if (takes_meta(p, d->path))
-		return 0;
-	/* Only its times: what the program saw. */
-	s->new.mode = old.mode;
-	s->new.uid = old.uid;
-	s->new.gid = old.gid;
-	free(s->new.xattrs);
-	s->new.xattrs = cs_calloc(1, old.xattrs_len + 1);
-	s->new.xattrs_len = old.xattrs_len;
-	memcpy(s->new.xattrs, old.xattrs, old.xattrs_len);
+	s->is = (struct step_file){ .ino = there.st_ino, .size = st.st_mode & 07777 };
+	if (!takes_meta(p, d->path)) { /* only its times: what the program saw */
+		const struct txn_stamp atime = s->new.atime, mtime = s->new.mtime;
+
+		copy_meta(&s->new, &old);
+		s->new.atime = atime;
+		s->new.mtime = mtime;
+	}
 	return 0;
+}
+
+static int settle_directory(struct planner *p, const struct parent *d, struct cs_err *err)
+{
+	bool stays = !strcmp(d->path, d->base);
+	size_t n = p->j->n;
+	int r = settle_back(p, d->base, err);
+
+	if (r < 0 || (stays && is_carried(p, d->base)))
+		return r; /* what stands there afterwards is another one */
+	return settle_forth(p, d, stays && p->j->n > n ? &p->j->v[n] : NULL, err);
 }
 
 static int settle_directories(struct planner *p, struct cs_err *err)
@@ -349,7 +399,7 @@ static int settle_directories(struct planner *p, struct cs_err *err)
 	for (size_t i = 0; i < p->n_parents; i++) {
 		int r;
 
-		if (i && !strcmp(p->parents[i].path, p->parents[i - 1].path))
+		if (i && !by_path(&p->parents[i], &p->parents[i - 1]))
 			continue;
 		r = settle_directory(p, &p->parents[i], err);
 		if (r < 0)

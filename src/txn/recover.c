@@ -45,6 +45,25 @@ static void set_aside(const struct txn_store *s, const char *id, const char *why
 		tell(r, "%s: %s; it was set aside in %s/damaged and nothing was changed", cs_escape_to(shown, sizeof shown, id), why, s->path);
 }
 
+/* Is nothing edited of what the journal is about?  Somebody may have worked here since the crash. */
+static bool is_as_judged(const struct txn *t, const struct journal *j)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		const struct step *s = &j->v[i];
+		const char *name;
+		CS_FD int dir = s->kind == STEP_META ? -1 : act_parent(t->ws, s->path, &name);
+		const struct step_file *f;
+		struct stat st;
+
+		if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode))
+			continue;
+		f = st.st_ino == s->was.ino ? &s->was : &s->is;
+		if (st.st_ino != f->ino || (uint64_t)st.st_size != f->size || st.st_mtim.tv_sec != f->mtime.sec || (uint32_t)st.st_mtim.tv_nsec != f->mtime.nsec)
+			return false;
+	}
+	return true;
+}
+
 static void finish(struct txn *t, struct journal *j, struct recovery *r)
 {
 	struct applied done = { 0 };
@@ -59,6 +78,7 @@ static void finish(struct txn *t, struct journal *j, struct recovery *r)
 		return;
 	}
 	(void)flock(t->ws, LOCK_EX);
+	j->calm = j->calm && j->whole && is_as_judged(t, j);
 	if (commit_apply(t, j, &done, &err) < 0)
 		tell(r, "%s: %s was cut short and could not be finished now: %s", t->about.id, what, err.msg);
 	else if (done.lost || done.late)
