@@ -188,6 +188,8 @@ static int swap(struct work *w, const struct step *s)
 	undo_name(u, w, s);
 	there = inode(base, name);
 	if (inode(w->undo, u)) { /* cut off between two renames, perhaps */
+		if (there == s->was.ino && inode(w->undo, u) == s->is.ino) /* on the way back, and turned round */
+			return move(w->undo, u, base, name, RENAME_EXCHANGE) < 0 ? failed(w, s) : 0;
 		if (!there && inode(up, name) == s->is.ino && move_to_empty(up, name, base, name) < 0)
 			return failed(w, s);
 		return 0;

@@ -98,8 +98,8 @@ static int turn_back(struct txn *t, struct journal *j, const char *why, int sys,
 	struct applied back = { 0 };
 	struct cs_err second = { 0 };
 
-	j->undo = true;
-	if (journal_rewrite_head(t->dir, JOURNAL, j, &second) < 0 || commit_apply(t, j, &back, &second) < 0) {
+	j->undo = !j->undo;
+	if (journal_rewrite_head(t->dir, JOURNAL, j, &second) < 0 || sync_file(t->dir, JOURNAL) < 0 || commit_apply(t, j, &back, &second) < 0) {
 		free(back.first);
 		return cs_fail(err, CS_E_SYSTEM, sys, "%s; going back failed, too (%s): the next command tries again", why, second.msg);
 	}
@@ -340,10 +340,22 @@ static bool is_calm(struct txn *t)
 	return calm;
 }
 
+static int undo_or_stay(struct txn *t, struct journal *j, struct cs_err *err)
+{
+	struct applied done = { 0 };
+	struct cs_err first = { 0 };
+	int r = commit_apply(t, j, &done, &first);
+
+	free(done.first);
+	if (r == 0)
+		return 0;
+	r = turn_back(t, j, first.msg, first.sys, err);
+	return r < 0 ? r : cs_fail(err, first.code, 0, "%s; nothing was undone", first.msg);
+}
+
 static int undo_part(struct txn *t, uint32_t part, bool calm, struct cs_strv *conflicts, struct txn_outcome *ret, struct cs_err *err)
 {
 	struct journal j;
-	struct applied done = { 0 };
 	char name[24];
 	int r;
 
@@ -362,10 +374,9 @@ static int undo_part(struct txn *t, uint32_t part, bool calm, struct cs_strv *co
 	if (r == 0 && (act_rename(t->dir, name, t->dir, JOURNAL, 0) < 0 || act_sync(t->dir) < 0))
 		r = cs_fail(err, CS_E_SYSTEM, errno, "start the undo");
 	if (r == 0)
-		r = commit_apply(t, &j, &done, err);
+		r = undo_or_stay(t, &j, err);
 	if (r == 0)
 		count_undo(&j, ret);
-	free(done.first);
 	journal_done(&j);
 	return r;
 }

@@ -168,21 +168,16 @@ static int broken(struct cs_err *err, const char *why)
 	return cs_fail(err, CS_E_INVALID, 0, "its head is damaged (%s)", why);
 }
 
-int head_read(int fd, struct txn *t, struct cs_err *err)
+int head_parse(const char *data, size_t size, struct txn *t, struct cs_err *err)
 {
-	struct cs_buf all CS_BUF_AUTO = CS_BUF(HEAD_MAX + FIXED + START);
 	struct reader r;
 	uint32_t len, crc;
-	int e = cs_buf_read_fd(&all, fd, "head", err);
 
-	if (e < 0)
-		return e;
-	if (all.len < FIXED || memcmp(all.data, magic, sizeof magic - 1))
+	if (size < FIXED || memcmp(data, magic, sizeof magic - 1))
 		return broken(err, "it is not one");
-	if (all.data[7] != magic[7])
-		return cs_fail(err, CS_E_UNSUPPORTED, 0, "it was written by another version of Caisson (format '%c', this one reads '%c')",
-			       all.data[7], magic[7]);
-	r = (struct reader){ .at = all.data + sizeof magic, .end = all.data + all.len };
+	if (data[7] != magic[7])
+		return cs_fail(err, CS_E_UNSUPPORTED, 0, "it was written by another version of Caisson (this one reads format %c)", magic[7]);
+	r = (struct reader){ .at = data + sizeof magic, .end = data + size };
 	len = get_u32(&r);
 	crc = get_u32(&r);
 	if ((size_t)(r.end - r.at) < len || cs_crc32c(0, r.at, len) != crc)
@@ -191,11 +186,19 @@ int head_read(int fd, struct txn *t, struct cs_err *err)
 	get_about(&r, &t->about);
 	if (r.bad || r.at != r.end || !t->about.workspace || t->about.workspace[0] != '/')
 		return broken(err, "content");
-	if (all.len >= FIXED + len + START)
+	if (size >= (size_t)FIXED + len + START)
 		memcpy(&t->start, r.end, sizeof t->start);
 	if (t->start.crc != start_crc(&t->start))
 		t->start = (struct txn_start){ 0 };
 	return 0;
+}
+
+int head_read(int fd, struct txn *t, struct cs_err *err)
+{
+	struct cs_buf all CS_BUF_AUTO = CS_BUF(HEAD_MAX + FIXED + START);
+	int e = cs_buf_read_fd(&all, fd, "head", err);
+
+	return e < 0 ? e : head_parse(cs_buf_text(&all), all.len, t, err);
 }
 
 void txn_about_done(struct txn_about *a)

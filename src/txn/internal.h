@@ -74,7 +74,9 @@ struct txn {
 
 /* ---- head.c ---- */
 int head_write(struct txn *t, struct cs_err *err);
-int head_read(int dir, struct txn *t, struct cs_err *err);
+int head_read(int fd, struct txn *t, struct cs_err *err);
+/* The same from memory: what the fuzzer calls. */
+int head_parse(const char *data, size_t size, struct txn *t, struct cs_err *err);
 void head_put_start(struct txn *t);
 void head_stamp(struct txn *t);
 int64_t head_boot_offset(void);
