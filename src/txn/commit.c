@@ -188,7 +188,7 @@ static int commit(struct txn *t, struct txn_changes *c, const struct txn_verdict
 	return r;
 }
 
-static int check_usable(const struct txn *t, struct cs_err *err)
+static int check_usable(struct txn *t, struct cs_err *err)
 {
 	struct journal j;
 	int r;
@@ -201,7 +201,9 @@ static int check_usable(const struct txn *t, struct cs_err *err)
 	r = journal_read(t->dir, JOURNAL, &j, err);
 	if (r == 0) {
 		journal_done(&j);
-		r = cs_fail(err, CS_E_CONFLICT, 0, "an earlier commit of it was cut short and could not be finished yet");
+		r = store_wake(t, err); /* where recovery looks: what kept it from being finished is gone */
+		if (r == 0)
+			r = cs_fail(err, CS_E_CONFLICT, 0, "an earlier commit of it was cut short: the next command finishes it");
 	}
 	return r;
 }
