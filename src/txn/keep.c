@@ -136,11 +136,35 @@ static bool is_as_new(const struct txn *t)
 	return as_new;
 }
 
+/* overlayfs makes its work directory anew, and taking the old one apart is what takes time: that is
+ * done while the next program runs. */
+static bool put_work_aside(const struct txn *t)
+{
+	CS_FD int trash = store_open_dir(&t->store, "trash", true);
+	char name[32];
+
+	snprintf(name, sizeof name, "%s.wk", t->about.id);
+	return trash >= 0 && act_rename(t->dir, "wk", trash, name, RENAME_NOREPLACE) == 0;
+}
+
+static void remove_work(const struct txn *t)
+{
+	CS_FD int trash = store_open_dir(&t->store, "trash", false);
+	struct cs_strv names = { 0 };
+	unsigned removed = 0;
+
+	if (trash >= 0 && scan_names(trash, &names) == 0)
+		for (size_t i = 0; i < names.n && removed < 2; i++)
+			if (strlen(names.v[i]) > 3 && !strcmp(names.v[i] + strlen(names.v[i]) - 3, ".wk"))
+				removed += act_remove_tree(trash, names.v[i]) == 0;
+	cs_strv_done(&names);
+}
+
 static bool give_spare(const struct txn *t, int live)
 {
 	char name[16];
 
-	if (t->store.inside || !is_as_new(t) || (mkdirat(t->store.dir, "spare", 0700) < 0 && errno != EEXIST))
+	if (t->store.inside || !is_as_new(t) || (mkdirat(t->store.dir, "spare", 0700) < 0 && errno != EEXIST) || !put_work_aside(t))
 		return false;
 	for (int i = 0; i < SPARES; i++) {
 		spare_name(name, i);
@@ -315,6 +339,7 @@ void txn_started(struct txn *t, pid_t pid)
 	t->start.pid = (uint64_t)pid;
 	t->start.pid_start = start_of(t->start.pid, &state);
 	head_put_start(t);
+	remove_work(t); /* there is nothing else to do until it ends */
 }
 
 /* Its owner was killed, and the kernel is ending what it had started. */
