@@ -206,20 +206,6 @@ static void on_signal(struct step_client *c)
 	}
 }
 
-static int open_signals(void)
-{
-	static const int mine[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2 };
-	struct sigaction now;
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++)
-		if (sigaction(mine[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-			sigaddset(&set, mine[i]);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static void loop(struct step_client *c)
 {
 	struct pollfd fds[16];
@@ -252,7 +238,7 @@ int session_exec(const struct session_step *s, int *ret_exit, uint32_t *ret_step
 		return c.keeper;
 	r = relay_open(&ro, &c.relay, stdio, &c.tty, err);
 	if (r == 0) {
-		c.sigfd = open_signals();
+		c.sigfd = session_open_signals();
 		r = send_step(&c, s, stdio, err);
 	}
 	if (r == 0) {

@@ -165,18 +165,6 @@ static int parse_words(struct keeper *k, char *data, size_t len, struct words *w
 	return 0;
 }
 
-static char *command_line(char *const *argv)
-{
-	struct cs_buf b CS_BUF_AUTO = CS_BUF(4096);
-
-	for (size_t i = 0; argv[i] && b.len < 1000; i++) {
-		if (i)
-			cs_buf_char(&b, ' ');
-		cs_escape(&b, argv[i]);
-	}
-	return cs_strdup(cs_buf_text(&b));
-}
-
 static int start_step(struct keeper *k, int client, const struct wire *w, const struct words *words, const int *fds, struct cs_err *err)
 {
 	struct sandbox_command c = { .argv = words->argv, .env = words->env, .cwd = *words->cwd ? words->cwd : k->spec.spec.cwd,
@@ -193,7 +181,7 @@ static int start_step(struct keeper *k, int client, const struct wire *w, const 
 		return r;
 	k->run.active = true;
 	k->next_sample = began / 1000 + SAMPLE_MS;
-	k->run.command = command_line(words->argv);
+	k->run.command = session_command_line(words->argv);
 	tell(client, WIRE_STARTED, 0, 0, NULL);
 	return 0;
 }
@@ -659,25 +647,11 @@ static int serve(struct keeper *k, struct cs_err *err)
 
 static int begin_txn(struct keeper *k, struct cs_err *err)
 {
-	const struct profile *p = k->o->profile;
-	struct txn_about a = { .steps = true };
-	size_t n;
 	int r;
 
 	if (!k->spec.layer)
 		return cs_fail(err, CS_E_INVALID, 0, "a session needs a workspace whose changes are a transaction (workspace: layer)");
-	n = strlen(k->spec.workspace);
-	a.workspace = cs_strdup(k->spec.workspace);
-	a.profile = cs_strdup(p->name ? p->name : "");
-	a.command = cs_strdup("session");
-	cs_strv_copy(&a.protect, &p->commit_protect);
-	cs_strv_copy(&a.allow, &p->commit_allow);
-	for (size_t i = 0; i < k->spec.hide.n; i++)
-		if (!strncmp(k->spec.hide.v[i], k->spec.workspace, n) && k->spec.hide.v[i][n] == '/')
-			cs_strv_add(&a.hidden, k->spec.hide.v[i] + n + 1);
-	r = txn_begin(&a, &k->txn, err);
-	if (r < 0)
-		txn_about_done(&a);
+	r = session_txn_begin(k->o, &k->spec, true, &k->txn, err);
 	if (r == 0 && txn_needs_import(k->txn)) {
 		(void)txn_discard(k->txn, "empty", NULL);
 		r = cs_fail(err, CS_E_UNSUPPORTED, 0, "the workspace is the root of a mount: no layer can be kept beside it; begin in a directory of it");

@@ -58,6 +58,8 @@ struct session_opts {
 
 enum { SESSION_REFUSALS_MAX = 64 };
 
+struct session_spec;
+
 struct session_result {
 	char id[16];
 	enum session_reason reason;
@@ -94,6 +96,12 @@ int session_run(const struct session_opts *o, struct session_result *ret);
 void session_result_json(const struct session_opts *o, const struct session_result *r, struct cs_buf *out);
 /* --dry-run: the plan in words. */
 int session_explain(const struct session_opts *o, struct cs_buf *out, struct cs_err *err);
+
+/* ---- change.c, signals.c: what a run and a session share ---- */
+int session_txn_begin(const struct session_opts *o, const struct session_spec *s, bool steps, struct txn **ret, struct cs_err *err);
+char *session_command_line(char *const *argv); /* escaped; the caller's to free */
+/* Blocks what is to be passed on to the program; readable when one came. */
+int session_open_signals(void);
 
 /* ---- keeper.c, client.c: a sandbox that stays alive and takes commands, step by step ---- */
 

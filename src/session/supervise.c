@@ -252,21 +252,6 @@ static void on_signal(struct run *r)
 	}
 }
 
-static int open_signals(sigset_t *old)
-{
-	static const int mine[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2 };
-	struct sigaction now;
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++)
-		/* What the caller has us ignore (nohup) stays ignored. */
-		if (sigaction(mine[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-			sigaddset(&set, mine[i]);
-	sigprocmask(SIG_BLOCK, &set, old);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 /* ---- the loop ---- */
 
 static void loop(struct run *r)
@@ -435,14 +420,13 @@ static int start(struct run *r, struct session_spec *s)
 {
 	struct relay_opts ro = { .max_output = r->o->profile->limits.output,
 				 .reopen_safe = sys_landlock_abi() > 0 && !(r->o->off & PROT_BIT(PROT_LANDLOCK)) };
-	sigset_t old;
 	int e;
 
 	e = relay_open(&ro, &r->relay, s->spec.stdio, &s->spec.tty, &r->res->err);
 	if (e < 0)
 		return e;
 	r->tty = s->spec.tty;
-	r->sigfd = open_signals(&old);
+	r->sigfd = session_open_signals();
 	r->started = now_ms();
 	r->workspace = s->workspace;
 	s->spec.record = record;
@@ -473,46 +457,15 @@ static int start(struct run *r, struct session_spec *s)
 
 /* ---- the workspace's transaction ---- */
 
-static void add_hidden(const struct session_spec *s, struct cs_strv *ret)
-{
-	size_t n = strlen(s->workspace);
-
-	for (size_t i = 0; i < s->hide.n; i++)
-		if (!strncmp(s->hide.v[i], s->workspace, n) && s->hide.v[i][n] == '/')
-			cs_strv_add(ret, s->hide.v[i] + n + 1);
-}
-
-static char *command_line(char *const *argv)
-{
-	struct cs_buf b CS_BUF_AUTO = CS_BUF(4096);
-
-	for (size_t i = 0; argv[i] && b.len < 400; i++) {
-		if (i)
-			cs_buf_char(&b, ' ');
-		cs_escape(&b, argv[i]);
-	}
-	return cs_strdup(cs_buf_text(&b));
-}
-
 static int begin_change(struct run *r, struct session_spec *s, struct cs_err *err)
 {
-	const struct profile *p = r->o->profile;
-	struct txn_about a = { 0 };
 	int e;
 
-	if (!s->layer || p->commit == PROFILE_COMMIT_NEVER)
+	if (!s->layer || r->o->profile->commit == PROFILE_COMMIT_NEVER)
 		return 0;
-	a.workspace = cs_strdup(s->workspace);
-	a.profile = cs_strdup(p->name ? p->name : "");
-	a.command = command_line(r->o->argv);
-	cs_strv_copy(&a.protect, &p->commit_protect);
-	cs_strv_copy(&a.allow, &p->commit_allow);
-	add_hidden(s, &a.hidden);
-	e = txn_begin(&a, &r->txn, err);
-	if (e < 0) {
-		txn_about_done(&a);
+	e = session_txn_begin(r->o, s, false, &r->txn, err);
+	if (e < 0)
 		return e;
-	}
 	r->in_memory = txn_needs_import(r->txn);
 	s->layer->store = r->in_memory ? 0 : txn_dir(r->txn);
 	if (r->in_memory) { /* it stands in the workspace, made just now */
