@@ -163,6 +163,7 @@ static void run_true(struct findings *f, const char *dir)
 			(void)dup2(null, i);
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		(void)session_run(&o, f->run);
+		session_discard(f->run);
 		_exit(0);
 	}
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)

@@ -98,6 +98,7 @@ static void run_inside(const struct verify *v, const struct job *j, struct sessi
 	o.cwd = o.workspace;
 	if (job_profile(v, j, &p, &res->err) == 0)
 		(void)session_run(&o, res);
+	session_discard(res);
 }
 
 static int job_start(const struct verify *v, const struct job *j, struct running *r)

@@ -44,3 +44,12 @@ int session_txn_begin(const struct session_opts *o, const struct session_spec *s
 		txn_about_done(&a);
 	return r;
 }
+
+void session_discard(struct session_result *r)
+{
+	if (!r->txn)
+		return;
+	(void)txn_discard(r->txn, "rolled-back", NULL); /* what stays is pending, and named by the next command */
+	txn_close(r->txn);
+	r->txn = NULL;
+}

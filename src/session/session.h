@@ -91,6 +91,8 @@ struct session_result {
 	} change;
 };
 
+/* Throws the result's transaction away, if there is one. */
+void session_discard(struct session_result *r);
 /* Always fills *ret; returns its exit_code. */
 int session_run(const struct session_opts *o, struct session_result *ret);
 void session_result_json(const struct session_opts *o, const struct session_result *r, struct cs_buf *out);
