@@ -40,8 +40,10 @@ void store_key(char ret[24], const char *workspace)
 char *txn_state_dir(void)
 {
 	const char *own = getenv("CAISSON_STATE"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	struct stat st;
 
-	if (own && *own == '/')
+	/* Somebody else's, left in the environment by su or sudo, is not for us. */
+	if (own && *own == '/' && (stat(own, &st) < 0 || st.st_uid == geteuid()))
 		return cs_strdup(own);
 	if (geteuid() == 0)
 		return cs_strdup("/var/lib/caisson");
