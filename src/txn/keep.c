@@ -105,14 +105,14 @@ static bool is_used(const struct txn *t, const char *id)
 
 enum { SPARES = 4 };
 
-static void spare_name(char ret[16], int i)
+static void spare_name(char ret[24], int i)
 {
-	snprintf(ret, 16, "spare/%d", i);
+	snprintf(ret, 24, "spare/%d", i);
 }
 
 static bool take_spare(const struct txn *t, int live)
 {
-	char name[16];
+	char name[24];
 
 	for (int i = 0; i < SPARES; i++) {
 		spare_name(name, i);
@@ -162,7 +162,7 @@ static void remove_work(const struct txn *t)
 
 static bool give_spare(const struct txn *t, int live)
 {
-	char name[16];
+	char name[24];
 
 	if (t->store.inside || !is_as_new(t) || (mkdirat(t->store.dir, "spare", 0700) < 0 && errno != EEXIST) || !put_work_aside(t))
 		return false;
