@@ -106,7 +106,7 @@ static mode_t open_up_name(int dir, const char *name, mode_t mode)
 
 static int move(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
 {
-	mode_t a, b, self;
+	mode_t a, b, self, other = 0;
 	int r = act_rename(from_dir, from, to_dir, to, flags), sys;
 
 	if (r == 0 || errno != EACCES)
@@ -114,10 +114,14 @@ static int move(int from_dir, const char *from, int to_dir, const char *to, unsi
 	a = open_up(from_dir);
 	b = open_up(to_dir);
 	self = open_up_name(from_dir, from, 0);
+	if (flags & RENAME_EXCHANGE)
+		other = open_up_name(to_dir, to, 0);
 	r = act_rename(from_dir, from, to_dir, to, flags);
 	sys = errno;
 	if (self)
 		(void)open_up_name(r == 0 ? to_dir : from_dir, r == 0 ? to : from, self);
+	if (other)
+		(void)open_up_name(r == 0 ? from_dir : to_dir, r == 0 ? from : to, other);
 	if (a)
 		(void)act_chmod(from_dir, a);
 	if (b)
@@ -446,6 +450,8 @@ static int metas(struct work *w)
 		const struct step *s = &w->j->v[i];
 		int r = 0;
 
+		if (s->kind == STEP_META && (undo ? s->is.ino : s->was.ino))
+			continue;
 		if (s->kind == STEP_META)
 			r = set_meta(w, s, undo ? &s->new : &s->old, undo ? &s->old : &s->new);
 		else if (s->kind == STEP_MKDIR && !undo)

@@ -265,9 +265,9 @@ static bool stands_as_committed(const struct txn *t, const struct journal *j, co
 	bool there;
 
 	if (dir < 0)
-		return false;
+		return s->kind == STEP_META && s->was.ino; /* that one is about a directory that is elsewhere now */
 	if (s->kind == STEP_META)
-		return fstat(dir, &st) == 0 && (st.st_mode & 07777) == s->new.mode;
+		return s->was.ino || (fstat(dir, &st) == 0 && (st.st_mode & 07777) == s->new.mode);
 	there = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (!there)
 		return false;
@@ -296,11 +296,12 @@ static bool came_back(const struct txn *t, const struct journal *j, const struct
 	return dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !is_filled_by_us(j, s);
 }
 
-static void check_undo(const struct txn *t, const struct journal *j, struct cs_strv *conflicts)
+/* A later part may have given a directory other attributes: only the last one's are looked at. */
+static void check_undo(const struct txn *t, const struct journal *j, bool last, struct cs_strv *conflicts)
 {
 	for (size_t i = 0; i < j->n; i++) {
 		const struct step *s = &j->v[i];
-		bool fine = s->kind == STEP_TAKE ? !came_back(t, j, s) : stands_as_committed(t, j, s);
+		bool fine = s->kind == STEP_META && !last ? true : s->kind == STEP_TAKE ? !came_back(t, j, s) : stands_as_committed(t, j, s);
 
 		if (!fine)
 			cs_strv_add(conflicts, s->path);
@@ -317,7 +318,32 @@ static void count_undo(const struct journal *j, struct txn_outcome *o)
 	}
 }
 
-static int undo_part(struct txn *t, uint32_t part, struct cs_strv *conflicts, struct txn_outcome *ret, struct cs_err *err)
+static int check_parts(struct txn *t, uint32_t parts, struct cs_strv *conflicts, struct cs_err *err)
+{
+	struct txn_stamp after = { 0 };
+	int r = 0;
+
+	for (uint32_t i = parts; r == 0 && i-- > 0;) {
+		struct journal j;
+		char name[24];
+
+		commit_part_name(name, i);
+		r = journal_read(t->dir, name, &j, err);
+		if (r < 0)
+			return r;
+		if (i + 1 == parts)
+			after = j.after;
+		j.after = after; /* a later part moved other names of the same files */
+		check_undo(t, &j, i + 1 == parts, conflicts);
+		journal_done(&j);
+	}
+	if (conflicts->n)
+		return cs_fail(err, CS_E_CONFLICT, 0, "%zu %s edited since the commit; nothing was undone", conflicts->n,
+			       conflicts->n == 1 ? "path was" : "paths were");
+	return 0;
+}
+
+static int undo_part(struct txn *t, uint32_t part, struct txn_outcome *ret, struct cs_err *err)
 {
 	struct journal j;
 	struct applied done = { 0 };
@@ -328,13 +354,8 @@ static int undo_part(struct txn *t, uint32_t part, struct cs_strv *conflicts, st
 	r = journal_read(t->dir, name, &j, err);
 	if (r < 0)
 		return r;
-	check_undo(t, &j, conflicts);
-	if (conflicts->n)
-		r = cs_fail(err, CS_E_CONFLICT, 0, "%zu %s edited since the commit; nothing was undone", conflicts->n,
-			    conflicts->n == 1 ? "path was" : "paths were");
 	j.undo = true;
-	if (r == 0)
-		r = journal_rewrite_head(t->dir, name, &j, err);
+	r = journal_rewrite_head(t->dir, name, &j, err);
 	if (r == 0 && (act_rename(t->dir, name, t->dir, JOURNAL, 0) < 0 || act_sync(t->dir) < 0))
 		r = cs_fail(err, CS_E_SYSTEM, errno, "start the undo");
 	if (r == 0)
@@ -359,8 +380,9 @@ int txn_undo(struct txn *t, struct cs_strv *conflicts, struct txn_outcome *ret, 
 	if (r < 0)
 		return r;
 	(void)lock_workspace(t);
+	r = check_parts(t, parts, conflicts, err);
 	while (r == 0 && parts)
-		r = undo_part(t, --parts, conflicts, ret, err);
+		r = undo_part(t, --parts, ret, err);
 	if (r == 0)
 		head_stamp(t); /* what is there now is what a new commit starts from */
 	(void)flock(t->ws, LOCK_UN);
@@ -379,8 +401,8 @@ int txn_undo(struct txn *t, struct cs_strv *conflicts, struct txn_outcome *ret, 
 int txn_scan(struct txn *t, struct txn_changes *ret, struct cs_err *err)
 {
 	CS_FD int up = openat(t->dir, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	CS_FD int undo = openat(t->dir, "undo", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct scan_layers l = { .upper = up, .lower = &t->ws, .n_lower = 1, .undo = undo };
+	struct done done;
+	struct scan_layers l = { .upper = up, .lower = &t->ws, .n_lower = 1, .done = &done };
 	int r;
 
 	*ret = (struct txn_changes){ 0 };
@@ -388,9 +410,13 @@ int txn_scan(struct txn *t, struct txn_changes *ret, struct cs_err *err)
 		return cs_fail(err, CS_E_CONFLICT, 0, "the workspace '%s' is gone or was replaced", t->about.workspace);
 	if (up < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "open the layer of %s", t->about.id);
+	r = done_read(t, &done, err);
+	if (r < 0)
+		return r;
 	r = scan_layer(&l, &t->start, ret, err);
 	if (r == 0)
 		judge_holds(t, ret);
+	done_done(&done);
 	return r;
 }
 

@@ -94,7 +94,7 @@ static void choose(struct planner *p)
 	for (size_t i = 0; i < p->c->n; i++) {
 		const struct txn_change *c = &p->c->v[i];
 
-		if ((c->kind == TXN_TYPE && (!all_taken(p, i) || any_moves(p, i))) || (c->kind == TXN_RENAMED && !p->take[i]))
+		if ((c->kind == TXN_TYPE && (S_ISDIR(c->new.mode) ? !p->take[i] : !all_taken(p, i))) || (c->kind == TXN_RENAMED && !p->take[i]))
 			clear(p, i);
 	}
 	sum(p);
@@ -143,7 +143,7 @@ static char *parent_path(const char *path)
 
 static void note_parent(struct planner *p, char *take_path, char *take_base)
 {
-	if (p->n_parents && !strcmp(p->parents[p->n_parents - 1].path, take_path)) {
+	if (p->n_parents && !strcmp(p->parents[p->n_parents - 1].path, take_path) && !strcmp(p->parents[p->n_parents - 1].base, take_base)) {
 		free(take_path);
 		free(take_base);
 		return;
@@ -263,7 +263,10 @@ static int walk(struct planner *p, size_t i, size_t end, struct cs_err *err)
 			inside = !whole && dir;
 			break;
 		case TXN_TYPE:
-			(void)emit(p, STEP_SWAP, c);
+			(void)emit(p, whole ? STEP_SWAP : STEP_TAKE, c);
+			if (!whole)
+				r = make_directory(p, c, err);
+			inside = !whole;
 			break;
 		case TXN_CHANGED:
 			if (!dir)
@@ -289,7 +292,10 @@ static int walk(struct planner *p, size_t i, size_t end, struct cs_err *err)
 
 static int by_path(const void *a, const void *b)
 {
-	return strcmp(((const struct parent *)a)->path, ((const struct parent *)b)->path);
+	const struct parent *x = a, *y = b;
+	int r = strcmp(x->path, y->path);
+
+	return r ? r : strcmp(x->base, y->base);
 }
 
 /* Is the directory itself among the changes, and taken? */
@@ -313,33 +319,57 @@ static bool takes_meta(const struct planner *p, const char *path)
 	return false;
 }
 
+static struct step_meta copy_meta(const struct step_meta *m)
+{
+	struct step_meta copy = *m;
+
+	copy.xattrs = cs_calloc(1, m->xattrs_len + 1);
+	memcpy(copy.xattrs, m->xattrs, m->xattrs_len);
+	return copy;
+}
+
+static struct step *add_meta(struct planner *p, const char *path, const struct step_meta *old, const struct step_meta *new)
+{
+	struct step *s = journal_add(p->j, STEP_META, path);
+
+	s->old = copy_meta(old);
+	s->new = copy_meta(new);
+	return s;
+}
+
+/* A renamed one has its new attributes at one place and its old ones, after an undo, at the other; of
+ * one that is deleted only the old ones count. */
+static void add_metas(struct planner *p, const struct parent *d, const struct step_meta *old, const struct step_meta *new)
+{
+	if (new && !strcmp(d->path, d->base)) {
+		(void)add_meta(p, d->path, old, new);
+		return;
+	}
+	if (new)
+		add_meta(p, d->path, old, new)->is.ino = 1;
+	add_meta(p, d->base, old, new ? new : old)->was.ino = 1;
+}
+
 static int settle_directory(struct planner *p, const struct parent *d, struct cs_err *err)
 {
 	CS_FD int up = act_open_dir(p->up, d->path), base = act_open_dir(p->t->ws, d->base);
 	struct step_meta old = { 0 }, new = { 0 };
-	struct step *s;
+	int r = 0;
 
-	if (up < 0 || base < 0)
-		return 0; /* new, or gone: it has no attributes to be kept */
-	if (read_meta(base, ".", &old) < 0 || read_meta(up, ".", &new) < 0) {
-		free(old.xattrs);
-		free(new.xattrs);
-		return cs_fail(err, CS_E_SYSTEM, errno, "read a directory's attributes");
+	if (base < 0)
+		return 0; /* new: it has no attributes to be kept */
+	if (read_meta(base, ".", &old) < 0 || (up >= 0 && read_meta(up, ".", &new) < 0)) {
+		r = cs_fail(err, CS_E_SYSTEM, errno, "read a directory's attributes");
+	} else {
+		struct step_meta times = old; /* only its times: what the program saw */
+
+		times.atime = new.atime;
+		times.mtime = new.mtime;
+		add_metas(p, d, &old, up < 0 ? NULL : takes_meta(p, d->path) ? &new : &times);
 	}
-	s = journal_add(p->j, STEP_META, d->path);
-	s->old = old;
-	s->new = new;
-	if (takes_meta(p, d->path))
-		return 0;
-	/* Only its times: what the program saw. */
-	s->new.mode = old.mode;
-	s->new.uid = old.uid;
-	s->new.gid = old.gid;
-	free(s->new.xattrs);
-	s->new.xattrs = cs_calloc(1, old.xattrs_len + 1);
-	s->new.xattrs_len = old.xattrs_len;
-	memcpy(s->new.xattrs, old.xattrs, old.xattrs_len);
-	return 0;
+	free(old.xattrs);
+	free(new.xattrs);
+	return r;
 }
 
 static int settle_directories(struct planner *p, struct cs_err *err)
@@ -349,7 +379,7 @@ static int settle_directories(struct planner *p, struct cs_err *err)
 	for (size_t i = 0; i < p->n_parents; i++) {
 		int r;
 
-		if (i && !strcmp(p->parents[i].path, p->parents[i - 1].path))
+		if (i && !by_path(&p->parents[i], &p->parents[i - 1]))
 			continue;
 		r = settle_directory(p, &p->parents[i], err);
 		if (r < 0)
@@ -422,6 +452,21 @@ static __attribute__((noinline)) int clean_one(int dir, const char *name)
 	return clean_names(path, names, len);
 }
 
+/* Attributes of a file can be changed by who may write it. */
+static int clean_readonly(int dir, const char *name, mode_t mode)
+{
+	int r, sys;
+
+	if (fchmodat(dir, name, (mode & 07777) | 0600, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	r = clean_one(dir, name);
+	sys = errno;
+	if (fchmodat(dir, name, mode & 07777, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	errno = sys;
+	return r;
+}
+
 static int clean(int dir, const char *name, unsigned depth)
 {
 	struct stat st;
@@ -430,7 +475,7 @@ static int clean(int dir, const char *name, unsigned depth)
 		return -1;
 	if (S_ISLNK(st.st_mode))
 		return 0; /* overlayfs marks none */
-	if (clean_one(dir, name) < 0)
+	if (clean_one(dir, name) < 0 && (errno != EACCES || clean_readonly(dir, name, st.st_mode) < 0))
 		return -1;
 	if (S_ISDIR(st.st_mode)) {
 		CS_FD int sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -119,6 +119,13 @@ static struct txn_change *add(struct scanner *s, const char *name, enum txn_kind
 	return c;
 }
 
+static bool is_our_doing(const struct scanner *s, const char *name, const struct stat *st)
+{
+	CS_FREE char *path = s->l->done ? cs_printf("%s%s", cs_buf_text(&s->path), name) : NULL;
+
+	return path && done_touched(s->l->done, path, st);
+}
+
 static enum txn_conflict conflict_of(const struct scanner *s, int dir, const char *name, const struct stat *st)
 {
 	struct timespec born;
@@ -127,6 +134,8 @@ static enum txn_conflict conflict_of(const struct scanner *s, int dir, const cha
 		return TXN_CLEAN;
 	if (!stamp_at_or_after(&st->st_ctim, &s->start->stamp))
 		return s->clock_back ? TXN_CLOCK : TXN_CLEAN;
+	if (is_our_doing(s, name, st))
+		return TXN_CLEAN;
 	if (sys_birth_time(dir, name, &born) == 0 && stamp_at_or_after(&born, &s->start->stamp))
 		return TXN_CREATED;
 	return TXN_EDITED;
@@ -272,10 +281,14 @@ static int deleted_content(struct scanner *s, const struct place *p, const char 
 
 static int deleted(struct scanner *s, const struct place *p, const char *name, int at, const struct stat *st)
 {
-	struct txn_change *c = add(s, name, TXN_DELETED);
-	size_t i = s->out->n - 1;
+	CS_FREE char *path = s->l->done ? cs_printf("%s%s", cs_buf_text(&s->path), name) : NULL;
+	struct txn_change *c;
+	size_t i = s->out->n;
 	int r = 0;
 
+	if (path && done_covers(s->l->done, path))
+		return 0; /* it was replaced or deleted by us, and is somebody's or the program's by now */
+	c = add(s, name, TXN_DELETED);
 	if (!c)
 		return -CS_E_LIMIT;
 	c->old = side(st);
@@ -441,7 +454,11 @@ static int entry(struct scanner *s, const struct place *p, const char *name)
 		return at >= 0 ? deleted(s, p, name, at, &low) : 0;
 	if (!S_ISDIR(st.st_mode))
 		return file(s, p, name, &st, at, &low);
-	from = redirect_of(s, p, name);
+	{
+		CS_FREE char *path = s->l->done ? cs_printf("%s%s", cs_buf_text(&s->path), name) : NULL;
+
+		from = path && done_placed(s->l->done, path) ? NULL : redirect_of(s, p, name);
+	}
 	return from ? renamed(s, p, name, &st, from) : directory(s, p, name, &st, at, &low);
 }
 
@@ -500,7 +517,7 @@ static __attribute__((noinline)) char *place_in_base(int dir, const char *name, 
 	return *v == '/' ? cs_strdup(v + 1) : cs_printf("%s%s%s", base, *base ? "/" : "", *v ? v : name);
 }
 
-static int find_moved(struct scanner *s, int dir, const char *base, unsigned depth)
+static int find_moved(struct scanner *s, int dir, const char *here, const char *base, unsigned depth)
 {
 	struct cs_strv names = { 0 };
 	int r = scan_names(dir, &names) < 0 ? fail(s, "list", "") : 0;
@@ -508,16 +525,20 @@ static int find_moved(struct scanner *s, int dir, const char *base, unsigned dep
 	for (size_t i = 0; r >= 0 && i < names.n; i++) {
 		struct stat st;
 		CS_FD int sub = -1;
-		CS_FREE char *at = NULL;
+		CS_FREE char *at = NULL, *path = NULL;
 		bool moved;
 
 		if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) || depth > TXN_DEPTH_MAX)
 			continue;
-		at = place_in_base(dir, names.v[i], base, &moved);
+		path = cs_printf("%s%s%s", here, *here ? "/" : "", names.v[i]);
+		if (done_placed(s->l->done, path))
+			at = cs_strdup(path), moved = false;
+		else
+			at = place_in_base(dir, names.v[i], base, &moved);
 		if (moved)
 			cs_strv_add(&s->moved, at);
 		sub = open_sub(dir, names.v[i]);
-		r = sub < 0 ? fail(s, "open", names.v[i]) : find_moved(s, sub, at, depth + 1);
+		r = sub < 0 ? fail(s, "open", names.v[i]) : find_moved(s, sub, path, at, depth + 1);
 	}
 	cs_strv_done(&names);
 	return r;
@@ -650,8 +671,8 @@ static void find_renamed(struct scanner *s)
 		if (c->old.mode && !S_ISDIR(c->old.mode))
 			add_handle(&h, s->l->lower[0], c->base ? c->base : c->path);
 	}
-	if (s->l->undo >= 0)
-		add_handles_in(&h, s->l->undo, 0);
+	if (s->l->done && s->l->done->undo >= 0)
+		add_handles_in(&h, s->l->done->undo, 0);
 	if (h.n)
 		qsort(h.v, h.n, sizeof *h.v, by_bytes);
 	clear_renamed(s, h.v, h.n);
@@ -751,7 +772,7 @@ int scan_layer(const struct scan_layers *l, const struct txn_start *start, struc
 	if (start)
 		s.clock_back = start->boot_id == head_boot_id() && head_boot_offset() < start->boot_offset - 1000;
 	/* Only root's overlayfs writes redirects, and only root can read them. */
-	r = l->n_lower == 1 && geteuid() == 0 ? find_moved(&s, l->upper, "", 0) : 0;
+	r = l->n_lower == 1 && geteuid() == 0 ? find_moved(&s, l->upper, "", "", 0) : 0;
 	if (r >= 0)
 		r = top_directory(&s, &top);
 	if (r >= 0)
