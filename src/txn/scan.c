@@ -374,7 +374,8 @@ static int renamed(struct scanner *s, const struct place *p, const char *name, c
 
 static int directory(struct scanner *s, const struct place *p, const char *name, const struct stat *st, int at, const struct stat *low)
 {
-	bool both = at >= 0 && S_ISDIR(low->st_mode), opaque = both && is_opaque(p->upper, name);
+	/* What lies in a directory that is cut off from the base is cut off, too, without a mark of its own. */
+	bool both = at >= 0 && S_ISDIR(low->st_mode), opaque = both && (p->opaque || is_opaque(p->upper, name));
 	struct txn_change *c = NULL;
 	size_t i = s->out->n;
 	int r, differs = 0;
