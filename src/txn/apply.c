@@ -436,9 +436,22 @@ static int set_meta(struct work *w, const struct step *s, const struct step_meta
 		return failed(w, s);
 	if ((st.st_uid != to->uid || st.st_gid != to->gid) && act_chown(fd, to->uid, to->gid) < 0 && errno != EPERM)
 		return failed(w, s); /* ownership where permitted */
-	if (set_xattrs(fd, from, to) < 0 || act_chmod(fd, to->mode) < 0 || act_times(fd, times) < 0)
+	/* Attributes of a directory can be changed by who may write it. */
+	if (set_xattrs(fd, from, to) < 0 && (errno != EACCES || act_chmod(fd, to->mode | 0700) < 0 || set_xattrs(fd, from, to) < 0))
+		return failed(w, s);
+	if (act_chmod(fd, to->mode) < 0 || act_times(fd, times) < 0)
 		return failed(w, s);
 	return 0;
+}
+
+/* What is pending again has the times that the program saw. */
+static int restore_layer_times(struct work *w, const struct step *s)
+{
+	const struct step_meta *m = &s->new;
+	struct timespec times[2] = { { (time_t)m->atime.sec, m->atime.nsec }, { (time_t)m->mtime.sec, m->mtime.nsec } };
+	CS_FD int fd = act_open_dir(w->up.root, s->path);
+
+	return fd >= 0 && act_times(fd, times) < 0 ? failed(w, s) : 0;
 }
 
 static int metas(struct work *w)
@@ -450,12 +463,12 @@ static int metas(struct work *w)
 		const struct step *s = &w->j->v[i];
 		int r = 0;
 
-		if (s->kind == STEP_META && (undo ? s->is.ino : s->was.ino))
-			continue;
-		if (s->kind == STEP_META)
+		if (s->kind == STEP_META && !(undo ? s->is.ino : s->was.ino))
 			r = set_meta(w, s, undo ? &s->new : &s->old, undo ? &s->old : &s->new);
 		else if (s->kind == STEP_MKDIR && !undo)
 			r = set_meta(w, s, &none, &s->new);
+		if (r == 0 && undo && (s->kind == STEP_MKDIR || (s->kind == STEP_META && !s->was.ino)))
+			r = restore_layer_times(w, s);
 		if (r < 0)
 			return r;
 	}

@@ -309,7 +309,7 @@ static bool takes_meta(const struct planner *p, const char *path)
 
 		if (!strcmp(c->path, path) && c->kind != TXN_DELETED)
 			return p->take[lo];
-		if (c->subtree && judge_listed(&(struct cs_strv){ .v = (char *[]){ c->path }, .n = 1 }, path)) {
+		if (c->kind != TXN_DELETED && c->subtree && judge_listed(&(struct cs_strv){ .v = (char *[]){ c->path }, .n = 1 }, path)) {
 			hi = lo + 1 + c->subtree;
 			lo++;
 		} else {

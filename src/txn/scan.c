@@ -593,18 +593,37 @@ static bool ends_in_one(const unsigned char *origin, size_t len, const struct ha
 /* Nothing was removed from a directory that was not changed. */
 static bool parent_is_unchanged(const struct scanner *s, const struct txn_change *c)
 {
-	const char *name;
-	CS_FD int dir = act_parent(s->l->lower[0], c->base ? c->base : c->path, &name);
+	const char *name, *path = c->base ? c->base : c->path, *slash = strrchr(path, '/');
+	CS_FREE char *parent = slash ? cs_strndup(path, (size_t)(slash - path)) : cs_strdup(".");
+	CS_FD int dir = act_parent(s->l->lower[0], path, &name);
 	struct stat st;
 
-	return dir >= 0 && fstat(dir, &st) == 0 && !stamp_at_or_after(&st.st_ctim, &s->start->stamp);
+	if (dir < 0 || fstat(dir, &st) < 0)
+		return false;
+	return !stamp_at_or_after(&st.st_ctim, &s->start->stamp) || done_touched(s->l->done, parent, &st);
 }
 
-/* In a user namespace the kernel writes no handle: then as many are taken for renamed as names went. */
+/* In a user namespace the kernel writes no handle: a file that was only renamed is known by its size and
+ * time, and stands among the handles as one that no file system has. */
+static struct handle look_of(uint64_t size, int64_t mtime, uint32_t mtime_ns)
+{
+	struct handle h = { .len = MAX_HANDLE_SZ };
+
+	memcpy(h.bytes, &size, sizeof size);
+	memcpy(h.bytes + 8, &mtime, sizeof mtime);
+	memcpy(h.bytes + 16, &mtime_ns, sizeof mtime_ns);
+	return h;
+}
+
+static bool looks_like_one(const struct txn_side *f, const struct handle *v, size_t n)
+{
+	struct handle key = look_of(f->size, f->mtime, f->mtime_ns);
+
+	return n && bsearch(&key, v, n, sizeof *v, by_bytes);
+}
+
 static void clear_renamed(struct scanner *s, const struct handle *v, size_t n)
 {
-	size_t spare = n;
-
 	for (size_t i = 0; i < s->out->n; i++) {
 		struct txn_change *c = &s->out->v[i];
 		const char *name;
@@ -614,7 +633,7 @@ static void clear_renamed(struct scanner *s, const struct handle *v, size_t n)
 
 		if (len >= 0 && !S_ISDIR(c->new.mode) && parent_is_unchanged(s, c))
 			c->conflict = TXN_CLEAN;
-		else if (len > 0 ? ends_in_one((unsigned char *)origin, (size_t)len, v, n) : len == 0 && spare && spare--)
+		else if (len > 0 ? ends_in_one((unsigned char *)origin, (size_t)len, v, n) : len == 0 && !S_ISDIR(c->new.mode) && looks_like_one(&c->new, v, n))
 			c->conflict = TXN_CLEAN;
 	}
 }
@@ -626,7 +645,13 @@ struct handles {
 
 static void add_handle(struct handles *h, int root, const char *path)
 {
-	if (h->n == h->cap) {
+	struct stat st;
+	const char *name;
+	CS_FD int dir = act_parent(root, path, &name);
+
+	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (h->n + 2 > h->cap) {
 		size_t cap = h->cap ? h->cap * 2 : 64;
 		struct handle *grown = cs_calloc(cap, sizeof *grown);
 
@@ -636,6 +661,7 @@ static void add_handle(struct handles *h, int root, const char *path)
 		h->v = grown;
 		h->cap = cap;
 	}
+	h->v[h->n++] = look_of((uint64_t)st.st_size, st.st_mtim.tv_sec, (uint32_t)st.st_mtim.tv_nsec);
 	h->n += get_handle(root, path, &h->v[h->n]);
 }
 
