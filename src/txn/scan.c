@@ -590,17 +590,25 @@ static bool ends_in_one(const unsigned char *origin, size_t len, const struct ha
 	return bsearch(&key, v, n, sizeof *v, by_bytes) != NULL;
 }
 
-/* Nothing was removed from a directory that was not changed. */
+/* Nothing was removed from a directory that was not changed; if it is not there, look at the one above it. */
 static bool parent_is_unchanged(const struct scanner *s, const struct txn_change *c)
 {
-	const char *name, *path = c->base ? c->base : c->path, *slash = strrchr(path, '/');
-	CS_FREE char *parent = slash ? cs_strndup(path, (size_t)(slash - path)) : cs_strdup(".");
-	CS_FD int dir = act_parent(s->l->lower[0], path, &name);
-	struct stat st;
+	CS_FREE char *at = cs_strdup(c->base ? c->base : c->path);
 
-	if (dir < 0 || fstat(dir, &st) < 0)
-		return false;
-	return !stamp_at_or_after(&st.st_ctim, &s->start->stamp) || done_touched(s->l->done, parent, &st);
+	for (;;) {
+		char *slash = strrchr(at, '/');
+		const char *dir = slash ? at : ".";
+		struct stat st;
+		CS_FD int fd = -1;
+
+		if (slash)
+			*slash = 0;
+		fd = act_open_dir(s->l->lower[0], dir);
+		if (fd >= 0)
+			return fstat(fd, &st) == 0 && (!stamp_at_or_after(&st.st_ctim, &s->start->stamp) || done_touched(s->l->done, dir, &st));
+		if (!slash)
+			return false;
+	}
 }
 
 /* In a user namespace the kernel writes no handle: a file that was only renamed is known by its size and
