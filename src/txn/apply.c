@@ -454,17 +454,21 @@ static bool has_xattr(const struct step_meta *m, const char *name)
 	return false;
 }
 
-static int set_xattrs(int fd, const struct step_meta *from, const struct step_meta *to)
+/* From whatever it has now. */
+static int set_xattrs(int fd, const struct step_meta *to)
 {
+	struct cs_buf now CS_BUF_AUTO = CS_BUF(TXN_XATTR_MAX);
 	const char *at = to->xattrs, *end = to->xattrs + to->xattrs_len;
 	struct xattr x;
 
-	if (from->xattrs_len == to->xattrs_len && !memcmp(from->xattrs, to->xattrs, to->xattrs_len))
+	if (xattrs_read(fd, ".", &now) < 0)
+		return -1;
+	if (now.len == to->xattrs_len && (!now.len || !memcmp(now.data, to->xattrs, now.len)))
 		return 0;
 	while (next_xattr(&at, end, &x))
 		if (act_setxattr(fd, x.name, x.value, x.size) < 0)
 			return -1;
-	at = from->xattrs, end = from->xattrs + from->xattrs_len;
+	at = now.data, end = at + now.len;
 	while (next_xattr(&at, end, &x))
 		if (!has_xattr(to, x.name) && act_delxattr(fd, x.name) < 0 && errno != ENODATA)
 			return -1;
@@ -479,7 +483,7 @@ static int set_times(int fd, const struct step_meta *to)
 }
 
 /* ino: which it must be; 0: any. */
-static int set_meta(struct work *w, const struct step *s, uint64_t ino, const struct step_meta *from, const struct step_meta *to)
+static int set_meta(struct work *w, const struct step *s, uint64_t ino, const struct step_meta *to)
 {
 	CS_FD int fd = act_open_dir(w->t->ws, s->path);
 	struct stat st;
@@ -496,7 +500,10 @@ static int set_meta(struct work *w, const struct step *s, uint64_t ino, const st
 	}
 	if ((st.st_uid != to->uid || st.st_gid != to->gid) && act_chown(fd, to->uid, to->gid) < 0 && errno != EPERM)
 		return failed(w, s); /* ownership where permitted */
-	if (set_xattrs(fd, from, to) < 0 || act_chmod(fd, to->mode) < 0 || set_times(fd, to) < 0)
+	/* Attributes of a directory can be changed by who may write it. */
+	if (set_xattrs(fd, to) < 0 && (errno != EACCES || act_chmod(fd, to->mode | 0700) < 0 || set_xattrs(fd, to) < 0))
+		return failed(w, s);
+	if (act_chmod(fd, to->mode) < 0 || set_times(fd, to) < 0)
 		return failed(w, s);
 	return 0;
 }
@@ -518,7 +525,6 @@ static int settle_layer(struct work *w, const struct step *s)
 
 static int metas(struct work *w)
 {
-	const struct step_meta none = { .xattrs = (char[]){ 0 } };
 	bool undo = w->j->undo;
 
 	for (size_t i = w->j->n; i-- > 0;) { /* children first: a parent may become closed */
@@ -527,9 +533,9 @@ static int metas(struct work *w)
 		int r = 0;
 
 		if (s->kind == STEP_META && ino)
-			r = set_meta(w, s, ino, undo ? &s->new : &s->old, undo ? &s->old : &s->new);
+			r = set_meta(w, s, ino, undo ? &s->old : &s->new);
 		else if (s->kind == STEP_MKDIR && !undo)
-			r = set_meta(w, s, 0, &none, &s->new);
+			r = set_meta(w, s, 0, &s->new);
 		if (r == 0 && s->is.ino && (s->kind == STEP_META || s->kind == STEP_MKDIR))
 			r = settle_layer(w, s);
 		if (r < 0)

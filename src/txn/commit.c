@@ -311,11 +311,12 @@ static bool came_back(const struct txn *t, const struct journal *j, const struct
 	return dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !is_filled_by_us(j, s);
 }
 
-static void check_undo(const struct txn *t, const struct journal *j, struct cs_strv *conflicts)
+/* A later part may have given a directory other attributes: only the last one's are looked at. */
+static void check_undo(const struct txn *t, const struct journal *j, bool last, struct cs_strv *conflicts)
 {
 	for (size_t i = 0; i < j->n; i++) {
 		const struct step *s = &j->v[i];
-		bool fine = s->kind == STEP_TAKE ? !came_back(t, j, s) : stands_as_committed(t, j, s);
+		bool fine = s->kind == STEP_META && !last ? true : s->kind == STEP_TAKE ? !came_back(t, j, s) : stands_as_committed(t, j, s);
 
 		if (!fine)
 			cs_strv_add(conflicts, s->path);
@@ -330,6 +331,31 @@ static void count_undo(const struct journal *j, struct txn_outcome *o)
 		o->deleted += j->v[i].kind == STEP_TAKE;
 		o->deleted -= j->v[i].kind == STEP_PLACE; /* its TAKE was no deletion */
 	}
+}
+
+static int check_parts(struct txn *t, uint32_t parts, struct cs_strv *conflicts, struct cs_err *err)
+{
+	struct txn_stamp after = { 0 };
+	int r = 0;
+
+	for (uint32_t i = parts; r == 0 && i-- > 0;) {
+		struct journal j;
+		char name[24];
+
+		commit_part_name(name, i);
+		r = journal_read(t->dir, name, &j, err);
+		if (r < 0)
+			return r;
+		if (i + 1 == parts)
+			after = j.after;
+		j.after = after; /* a later part moved other names of the same files */
+		check_undo(t, &j, i + 1 == parts, conflicts);
+		journal_done(&j);
+	}
+	if (conflicts->n)
+		return cs_fail(err, CS_E_CONFLICT, 0, "%zu %s edited since the commit; nothing was undone", conflicts->n,
+			       conflicts->n == 1 ? "path was" : "paths were");
+	return 0;
 }
 
 /* Of what is still pending: was anything edited since? */
@@ -355,7 +381,7 @@ static int undo_or_stay(struct txn *t, struct journal *j, struct cs_err *err)
 	return r < 0 ? r : cs_fail(err, first.code, 0, "%s; nothing was undone", first.msg);
 }
 
-static int undo_part(struct txn *t, uint32_t part, bool calm, struct cs_strv *conflicts, struct txn_outcome *ret, struct cs_err *err)
+static int undo_part(struct txn *t, uint32_t part, bool calm, struct txn_outcome *ret, struct cs_err *err)
 {
 	struct journal j;
 	char name[24];
@@ -365,10 +391,6 @@ static int undo_part(struct txn *t, uint32_t part, bool calm, struct cs_strv *co
 	r = journal_read(t->dir, name, &j, err);
 	if (r < 0)
 		return r;
-	check_undo(t, &j, conflicts);
-	if (conflicts->n)
-		r = cs_fail(err, CS_E_CONFLICT, 0, "%zu %s edited since the commit; nothing was undone", conflicts->n,
-			    conflicts->n == 1 ? "path was" : "paths were");
 	j.undo = true;
 	j.calm = calm;
 	if (r == 0)
@@ -397,9 +419,10 @@ int txn_undo(struct txn *t, struct cs_strv *conflicts, struct txn_outcome *ret, 
 	if (r < 0)
 		return r;
 	(void)lock_workspace(t);
-	calm = is_calm(t);
+	r = check_parts(t, parts, conflicts, err);
+	calm = r == 0 && is_calm(t);
 	while (r == 0 && parts)
-		r = undo_part(t, --parts, calm, conflicts, ret, err);
+		r = undo_part(t, --parts, calm, ret, err);
 	(void)flock(t->ws, LOCK_UN);
 	if (r == 0)
 		log_outcome(t, "undone", ret);
@@ -416,8 +439,8 @@ int txn_undo(struct txn *t, struct cs_strv *conflicts, struct txn_outcome *ret, 
 int txn_scan(struct txn *t, struct txn_changes *ret, struct cs_err *err)
 {
 	CS_FD int up = openat(t->dir, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	CS_FD int undo = openat(t->dir, "undo", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct scan_layers l = { .upper = up, .lower = &t->ws, .n_lower = 1, .undo = undo };
+	struct done done;
+	struct scan_layers l = { .upper = up, .lower = &t->ws, .n_lower = 1, .done = &done };
 	int r;
 
 	*ret = (struct txn_changes){ 0 };
@@ -425,9 +448,13 @@ int txn_scan(struct txn *t, struct txn_changes *ret, struct cs_err *err)
 		return cs_fail(err, CS_E_CONFLICT, 0, "the workspace '%s' is gone or was replaced", t->about.workspace);
 	if (up < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "open the layer of %s", t->about.id);
+	r = done_read(t, &done, err);
+	if (r < 0)
+		return r;
 	r = scan_layer(&l, &t->start, ret, err);
 	if (r == 0)
 		judge_holds(t, ret);
+	done_done(&done);
 	return r;
 }
 

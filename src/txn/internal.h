@@ -8,6 +8,7 @@
  *   act.c       every call that changes the disk, each behind a fault point
  *   scan.c      from a layer to a list of changes
  *   judge.c     what is held back, and where the workspace was changed meanwhile
+ *   done.c      what earlier commits of the same transaction did
  *   compare.c   whether two files differ, and in what
  *   plan.c      from changes and a verdict to a list of steps
  *   journal.c   that list on disk, and back, trusting nothing
@@ -137,11 +138,23 @@ struct scan_layers {
 	int upper;
 	const int *lower;
 	size_t n_lower;
-	int undo;           /* what earlier commits took out of the base; -1: nothing */
+	const struct done *done; /* what earlier commits of the same transaction did; NULL: nothing */
 };
 /* start: edits of the base from then on are conflicts; NULL: none are. */
 int scan_layer(const struct scan_layers *l, const struct txn_start *start, struct txn_changes *ret, struct cs_err *err);
 int scan_names(int dir, struct cs_strv *ret); /* sorted */
+
+/* ---- done.c: what earlier commits of the same transaction did; NULL: nothing ---- */
+struct done {
+	struct cs_strv paths, placed, touched; /* sorted; touched: directories that something was moved in or out of */
+	struct txn_stamp after;                /* changes by others since then have a ctime at or after it */
+	int undo;                              /* what was taken out of the base; -1: nothing */
+};
+int done_read(const struct txn *t, struct done *ret, struct cs_err *err);
+void done_done(struct done *d);
+bool done_covers(const struct done *d, const char *path);  /* it, or a directory above it, was committed */
+bool done_placed(const struct done *d, const char *path);  /* a renamed directory that is there by now */
+bool done_touched(const struct done *d, const char *path, const struct stat *st); /* its ctime is our own doing */
 
 /* ---- compare.c ---- */
 /* TXN_* bits in which the two names differ; both exist and have the same type. -1 with errno. */

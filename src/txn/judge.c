@@ -229,6 +229,32 @@ static bool brings_protected(const struct txn *t, int dir, const char *as, unsig
 	return found;
 }
 
+/* A link of the base that stayed in the workspace where it was, and leads out where it is now. */
+static bool brings_link_out(const struct txn *t, int dir, const char *was, const char *as, unsigned depth)
+{
+	struct cs_strv names = { 0 };
+	bool found = depth > TXN_DEPTH_MAX || scan_names(dir, &names) < 0;
+
+	for (size_t i = 0; !found && i < names.n; i++) {
+		CS_FREE char *old = cs_printf("%s/%s", was, names.v[i]), *new = cs_printf("%s/%s", as, names.v[i]), *target = cs_calloc(1, PATH_MAX);
+		CS_FD int sub = openat(dir, names.v[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (sub >= 0)
+			found = brings_link_out(t, sub, old, new, depth + 1);
+		else if (readlinkat(dir, names.v[i], target, PATH_MAX - 1) > 0)
+			found = leads_out(t, new, target) && !leads_out(t, old, target);
+	}
+	cs_strv_done(&names);
+	return found;
+}
+
+static bool moves_link_out(const struct txn *t, const struct txn_change *c)
+{
+	CS_FD int dir = act_open_dir(t->ws, c->from);
+
+	return dir >= 0 && brings_link_out(t, dir, c->from, c->path, 0);
+}
+
 static bool moves_protected(const struct txn *t, const struct txn_change *c)
 {
 	CS_FD int dir = act_open_dir(t->ws, c->from);
@@ -254,7 +280,7 @@ static enum txn_hold judge(const struct txn *t, const struct txn_change *c)
 		return TXN_FREE;
 	if (gains_setid(c))
 		return TXN_SETID;
-	if (S_ISLNK(c->new.mode) && link_leads_out(t, c))
+	if ((S_ISLNK(c->new.mode) && link_leads_out(t, c)) || (c->kind == TXN_RENAMED && moves_link_out(t, c)))
 		return TXN_LINK_OUT;
 	return held_for_xattr(t, c);
 }

@@ -94,7 +94,7 @@ static void choose(struct planner *p)
 	for (size_t i = 0; i < p->c->n; i++) {
 		const struct txn_change *c = &p->c->v[i];
 
-		if ((c->kind == TXN_TYPE && (!all_taken(p, i) || any_moves(p, i))) || (c->kind == TXN_RENAMED && !p->take[i]))
+		if ((c->kind == TXN_TYPE && (S_ISDIR(c->new.mode) ? !p->take[i] : !all_taken(p, i))) || (c->kind == TXN_RENAMED && !p->take[i]))
 			clear(p, i);
 	}
 	sum(p);
@@ -263,7 +263,10 @@ static int walk(struct planner *p, size_t i, size_t end, struct cs_err *err)
 			inside = !whole && dir;
 			break;
 		case TXN_TYPE:
-			(void)emit(p, STEP_SWAP, c);
+			(void)emit(p, whole ? STEP_SWAP : STEP_TAKE, c);
+			if (!whole)
+				r = make_directory(p, c, err);
+			inside = !whole;
 			break;
 		case TXN_CHANGED:
 			if (!dir)
@@ -306,7 +309,7 @@ static bool takes_meta(const struct planner *p, const char *path)
 
 		if (!strcmp(c->path, path) && c->kind != TXN_DELETED)
 			return p->take[lo];
-		if (c->subtree && judge_listed(&(struct cs_strv){ .v = (char *[]){ c->path }, .n = 1 }, path)) {
+		if (c->kind != TXN_DELETED && c->subtree && judge_listed(&(struct cs_strv){ .v = (char *[]){ c->path }, .n = 1 }, path)) {
 			hi = lo + 1 + c->subtree;
 			lo++;
 		} else {
@@ -472,6 +475,21 @@ static __attribute__((noinline)) int clean_one(int dir, const char *name)
 	return clean_names(path, names, len);
 }
 
+/* Attributes of a file can be changed by who may write it. */
+static int clean_readonly(int dir, const char *name, mode_t mode)
+{
+	int r, sys;
+
+	if (fchmodat(dir, name, (mode & 07777) | 0600, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	r = clean_one(dir, name);
+	sys = errno;
+	if (fchmodat(dir, name, mode & 07777, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	errno = sys;
+	return r;
+}
+
 static int clean(int dir, const char *name, unsigned depth)
 {
 	struct stat st;
@@ -480,7 +498,7 @@ static int clean(int dir, const char *name, unsigned depth)
 		return -1;
 	if (S_ISLNK(st.st_mode))
 		return 0; /* overlayfs marks none */
-	if (clean_one(dir, name) < 0)
+	if (clean_one(dir, name) < 0 && (errno != EACCES || clean_readonly(dir, name, st.st_mode) < 0))
 		return -1;
 	if (S_ISDIR(st.st_mode)) {
 		CS_FD int sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -119,6 +119,13 @@ static struct txn_change *add(struct scanner *s, const char *name, enum txn_kind
 	return c;
 }
 
+static bool is_our_doing(const struct scanner *s, const char *name, const struct stat *st)
+{
+	CS_FREE char *path = s->l->done ? cs_printf("%s%s", cs_buf_text(&s->path), name) : NULL;
+
+	return path && done_touched(s->l->done, path, st);
+}
+
 static enum txn_conflict conflict_of(const struct scanner *s, int dir, const char *name, const struct stat *st)
 {
 	struct timespec born;
@@ -127,6 +134,8 @@ static enum txn_conflict conflict_of(const struct scanner *s, int dir, const cha
 		return TXN_CLEAN;
 	if (!stamp_at_or_after(&st->st_ctim, &s->start->stamp))
 		return s->clock_back ? TXN_CLOCK : TXN_CLEAN;
+	if (is_our_doing(s, name, st))
+		return TXN_CLEAN;
 	if (sys_birth_time(dir, name, &born) == 0 && stamp_at_or_after(&born, &s->start->stamp))
 		return TXN_CREATED;
 	return TXN_EDITED;
@@ -272,10 +281,14 @@ static int deleted_content(struct scanner *s, const struct place *p, const char 
 
 static int deleted(struct scanner *s, const struct place *p, const char *name, int at, const struct stat *st)
 {
-	struct txn_change *c = add(s, name, TXN_DELETED);
-	size_t i = s->out->n - 1;
+	CS_FREE char *path = s->l->done ? cs_printf("%s%s", cs_buf_text(&s->path), name) : NULL;
+	struct txn_change *c;
+	size_t i = s->out->n;
 	int r = 0;
 
+	if (path && done_covers(s->l->done, path))
+		return 0; /* it was replaced or deleted by us, and is somebody's or the program's by now */
+	c = add(s, name, TXN_DELETED);
 	if (!c)
 		return -CS_E_LIMIT;
 	c->old = side(st);
@@ -361,7 +374,8 @@ static int renamed(struct scanner *s, const struct place *p, const char *name, c
 
 static int directory(struct scanner *s, const struct place *p, const char *name, const struct stat *st, int at, const struct stat *low)
 {
-	bool both = at >= 0 && S_ISDIR(low->st_mode), opaque = both && is_opaque(p->upper, name);
+	/* What lies in a directory that is cut off from the base is cut off, too, without a mark of its own. */
+	bool both = at >= 0 && S_ISDIR(low->st_mode), opaque = both && (p->opaque || is_opaque(p->upper, name));
 	struct txn_change *c = NULL;
 	size_t i = s->out->n;
 	int r, differs = 0;
@@ -441,7 +455,11 @@ static int entry(struct scanner *s, const struct place *p, const char *name)
 		return at >= 0 ? deleted(s, p, name, at, &low) : 0;
 	if (!S_ISDIR(st.st_mode))
 		return file(s, p, name, &st, at, &low);
-	from = redirect_of(s, p, name);
+	{
+		CS_FREE char *path = s->l->done ? cs_printf("%s%s", cs_buf_text(&s->path), name) : NULL;
+
+		from = path && done_placed(s->l->done, path) ? NULL : redirect_of(s, p, name);
+	}
 	return from ? renamed(s, p, name, &st, from) : directory(s, p, name, &st, at, &low);
 }
 
@@ -500,7 +518,7 @@ static __attribute__((noinline)) char *place_in_base(int dir, const char *name, 
 	return *v == '/' ? cs_strdup(v + 1) : cs_printf("%s%s%s", base, *base ? "/" : "", *v ? v : name);
 }
 
-static int find_moved(struct scanner *s, int dir, const char *base, unsigned depth)
+static int find_moved(struct scanner *s, int dir, const char *here, const char *base, unsigned depth)
 {
 	struct cs_strv names = { 0 };
 	int r = scan_names(dir, &names) < 0 ? fail(s, "list", "") : 0;
@@ -508,16 +526,20 @@ static int find_moved(struct scanner *s, int dir, const char *base, unsigned dep
 	for (size_t i = 0; r >= 0 && i < names.n; i++) {
 		struct stat st;
 		CS_FD int sub = -1;
-		CS_FREE char *at = NULL;
+		CS_FREE char *at = NULL, *path = NULL;
 		bool moved;
 
 		if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) || depth > TXN_DEPTH_MAX)
 			continue;
-		at = place_in_base(dir, names.v[i], base, &moved);
+		path = cs_printf("%s%s%s", here, *here ? "/" : "", names.v[i]);
+		if (done_placed(s->l->done, path))
+			at = cs_strdup(path), moved = false;
+		else
+			at = place_in_base(dir, names.v[i], base, &moved);
 		if (moved)
 			cs_strv_add(&s->moved, at);
 		sub = open_sub(dir, names.v[i]);
-		r = sub < 0 ? fail(s, "open", names.v[i]) : find_moved(s, sub, at, depth + 1);
+		r = sub < 0 ? fail(s, "open", names.v[i]) : find_moved(s, sub, path, at, depth + 1);
 	}
 	cs_strv_done(&names);
 	return r;
@@ -568,21 +590,48 @@ static bool ends_in_one(const unsigned char *origin, size_t len, const struct ha
 	return bsearch(&key, v, n, sizeof *v, by_bytes) != NULL;
 }
 
-/* Nothing was removed from a directory that was not changed. */
+/* Nothing was removed from a directory that was not changed; if it is not there, look at the one above it. */
 static bool parent_is_unchanged(const struct scanner *s, const struct txn_change *c)
 {
-	const char *name;
-	CS_FD int dir = act_parent(s->l->lower[0], c->base ? c->base : c->path, &name);
-	struct stat st;
+	CS_FREE char *at = cs_strdup(c->base ? c->base : c->path);
 
-	return dir >= 0 && fstat(dir, &st) == 0 && !stamp_at_or_after(&st.st_ctim, &s->start->stamp);
+	for (;;) {
+		char *slash = strrchr(at, '/');
+		const char *dir = slash ? at : ".";
+		struct stat st;
+		CS_FD int fd = -1;
+
+		if (slash)
+			*slash = 0;
+		fd = act_open_dir(s->l->lower[0], dir);
+		if (fd >= 0)
+			return fstat(fd, &st) == 0 && (!stamp_at_or_after(&st.st_ctim, &s->start->stamp) || done_touched(s->l->done, dir, &st));
+		if (!slash)
+			return false;
+	}
 }
 
-/* In a user namespace the kernel writes no handle: then as many are taken for renamed as names went. */
+/* In a user namespace the kernel writes no handle: a file that was only renamed is known by its size and
+ * time, and stands among the handles as one that no file system has. */
+static struct handle look_of(uint64_t size, int64_t mtime, uint32_t mtime_ns)
+{
+	struct handle h = { .len = MAX_HANDLE_SZ };
+
+	memcpy(h.bytes, &size, sizeof size);
+	memcpy(h.bytes + 8, &mtime, sizeof mtime);
+	memcpy(h.bytes + 16, &mtime_ns, sizeof mtime_ns);
+	return h;
+}
+
+static bool looks_like_one(const struct txn_side *f, const struct handle *v, size_t n)
+{
+	struct handle key = look_of(f->size, f->mtime, f->mtime_ns);
+
+	return n && bsearch(&key, v, n, sizeof *v, by_bytes);
+}
+
 static void clear_renamed(struct scanner *s, const struct handle *v, size_t n)
 {
-	size_t spare = n;
-
 	for (size_t i = 0; i < s->out->n; i++) {
 		struct txn_change *c = &s->out->v[i];
 		const char *name;
@@ -592,7 +641,7 @@ static void clear_renamed(struct scanner *s, const struct handle *v, size_t n)
 
 		if (len >= 0 && !S_ISDIR(c->new.mode) && parent_is_unchanged(s, c))
 			c->conflict = TXN_CLEAN;
-		else if (len > 0 ? ends_in_one((unsigned char *)origin, (size_t)len, v, n) : len == 0 && spare && spare--)
+		else if (len > 0 ? ends_in_one((unsigned char *)origin, (size_t)len, v, n) : len == 0 && !S_ISDIR(c->new.mode) && looks_like_one(&c->new, v, n))
 			c->conflict = TXN_CLEAN;
 	}
 }
@@ -604,7 +653,13 @@ struct handles {
 
 static void add_handle(struct handles *h, int root, const char *path)
 {
-	if (h->n == h->cap) {
+	struct stat st;
+	const char *name;
+	CS_FD int dir = act_parent(root, path, &name);
+
+	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (h->n + 2 > h->cap) {
 		size_t cap = h->cap ? h->cap * 2 : 64;
 		struct handle *grown = cs_calloc(cap, sizeof *grown);
 
@@ -614,6 +669,7 @@ static void add_handle(struct handles *h, int root, const char *path)
 		h->v = grown;
 		h->cap = cap;
 	}
+	h->v[h->n++] = look_of((uint64_t)st.st_size, st.st_mtim.tv_sec, (uint32_t)st.st_mtim.tv_nsec);
 	h->n += get_handle(root, path, &h->v[h->n]);
 }
 
@@ -650,8 +706,8 @@ static void find_renamed(struct scanner *s)
 		if (c->old.mode && !S_ISDIR(c->old.mode))
 			add_handle(&h, s->l->lower[0], c->base ? c->base : c->path);
 	}
-	if (s->l->undo >= 0)
-		add_handles_in(&h, s->l->undo, 0);
+	if (s->l->done && s->l->done->undo >= 0)
+		add_handles_in(&h, s->l->done->undo, 0);
 	if (h.n)
 		qsort(h.v, h.n, sizeof *h.v, by_bytes);
 	clear_renamed(s, h.v, h.n);
@@ -751,7 +807,7 @@ int scan_layer(const struct scan_layers *l, const struct txn_start *start, struc
 	if (start)
 		s.clock_back = start->boot_id == head_boot_id() && head_boot_offset() < start->boot_offset - 1000;
 	/* Only root's overlayfs writes redirects, and only root can read them. */
-	r = l->n_lower == 1 && geteuid() == 0 ? find_moved(&s, l->upper, "", 0) : 0;
+	r = l->n_lower == 1 && geteuid() == 0 ? find_moved(&s, l->upper, "", "", 0) : 0;
 	if (r >= 0)
 		r = top_directory(&s, &top);
 	if (r >= 0)

@@ -314,7 +314,7 @@ int txn_steps(struct txn *t, txn_step_visit visit, void *arg, struct cs_err *err
 int txn_step_changes(struct txn *t, const struct txn_step *s, struct txn_changes *ret, struct cs_err *err)
 {
 	CS_FD int up = open_layer(t, s->layer, "up");
-	struct scan_layers l = { .upper = up, .undo = -1 };
+	struct scan_layers l = { .upper = up };
 	int *lowers = NULL;
 	size_t n = 0;
 	int r;
