@@ -554,6 +554,18 @@ static const char *base_of(const struct work *w, const struct step *meta)
 	return meta->path;
 }
 
+/* A directory in one that is cut off is so, too, without a mark of its own. */
+static int cut_off(int up, const char *name)
+{
+	CS_FD int dir = openat(up, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char mark[64], v[8];
+
+	if (dir < 0 || layer_xattr(up, name, "redirect", v, 0) >= 0)
+		return dir < 0 ? -1 : 0;
+	snprintf(mark, sizeof mark, "%sopaque", xattrs_prefix());
+	return act_setxattr(dir, mark, "y", 1);
+}
+
 static int hide_by_name(struct work *w, const struct step *s, int up)
 {
 	CS_FD int base = act_open_dir(w->t->ws, base_of(w, s));
@@ -562,9 +574,12 @@ static int hide_by_name(struct work *w, const struct step *s, int up)
 	mode_t closed = open_up(up);
 	int r = base < 0 ? 0 : scan_names(base, &names);
 
-	for (size_t i = 0; r == 0 && i < names.n; i++)
-		if (fstatat(up, names.v[i], &st, AT_SYMLINK_NOFOLLOW) < 0 && act_whiteout(up, names.v[i]) < 0 && errno != EEXIST)
+	for (size_t i = 0; r == 0 && i < names.n; i++) {
+		if (fstatat(up, names.v[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+			r = S_ISDIR(st.st_mode) ? cut_off(up, names.v[i]) : 0;
+		else if (act_whiteout(up, names.v[i]) < 0 && errno != EEXIST)
 			r = -1;
+	}
 	cs_strv_done(&names);
 	if (closed && act_chmod(up, closed) < 0)
 		r = -1;

@@ -319,11 +319,12 @@ static bool takes_meta(const struct planner *p, const char *path)
 	return false;
 }
 
-/* Does a renamed directory take it along? */
-static bool is_carried(const struct planner *p, const char *base)
+/* Does it leave its place: with a renamed directory, or because something else comes there?  Without
+ * renames nothing happens in a directory that goes. */
+static bool leaves(const struct planner *p, const char *base)
 {
-	for (size_t i = 0; p->moves[p->c->n] && i < p->c->n; i++)
-		if (p->c->v[i].kind == TXN_RENAMED && p->take[i] && judge_listed(&(struct cs_strv){ .v = &p->c->v[i].from, .n = 1 }, base))
+	for (size_t i = 0; p->moves[p->c->n] && i < p->j->n; i++)
+		if ((p->j->v[i].kind == STEP_TAKE || p->j->v[i].kind == STEP_SWAP) && judge_listed(&(struct cs_strv){ .v = &p->j->v[i].path, .n = 1 }, base))
 			return true;
 	return false;
 }
@@ -390,7 +391,7 @@ static int settle_directory(struct planner *p, const struct parent *d, struct cs
 	size_t n = p->j->n;
 	int r = settle_back(p, d->base, err);
 
-	if (r < 0 || (stays && is_carried(p, d->base)))
+	if (r < 0 || (stays && leaves(p, d->base)))
 		return r; /* what stands there afterwards is another one */
 	return settle_forth(p, d, stays && p->j->n > n ? &p->j->v[n] : NULL, err);
 }
