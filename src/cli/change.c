@@ -224,7 +224,7 @@ static void tell_committed(const struct txn *t, const struct txn_changes *c, con
 	say_note("%s  committed: %zu added, %zu changed, %zu deleted (%s); caisson undo %s takes it back", txn_about(t)->id, o->added, o->changed,
 		 o->deleted, bytes, txn_about(t)->id);
 	if (o->left)
-		say_note("%s  %zu not asked for, still pending", txn_about(t)->id, o->left);
+		say_note("%s  %zu not taken, still pending", txn_about(t)->id, o->left);
 	if (!o->held)
 		return;
 	say_error("%s  %zu held back, still pending:", txn_about(t)->id, o->held);
