@@ -82,6 +82,17 @@ static void roff_options(const struct cli_command *c)
 	}
 }
 
+/* Those that caisson(1) only names. */
+static bool has_own_page(const char *name)
+{
+	static const char *const names[] = { "run", "txn", "diff", "commit", "rollback", "undo", "log", "begin", "exec", "steps", "fork", "end" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
 static void roff_commands(void)
 {
 	for (size_t i = 0; i < cli_n_commands; i++) {
@@ -91,11 +102,11 @@ static void roff_commands(void)
 		roff(c->args);
 		putchar('\n');
 		roff_sentence(c->summary);
-		if (strcmp(c->name, "run") && *c->about) { /* run has a page of its own */
+		if (!has_own_page(c->name) && *c->about) {
 			roff(c->about);
 			putchar('\n');
 		}
-		for (const struct cli_opt *o = c->opts; strcmp(c->name, "run") && o->name; o++) {
+		for (const struct cli_opt *o = c->opts; !has_own_page(c->name) && o->name; o++) {
 			if (!strcmp(o->name, "help"))
 				continue;
 			fputs(".RS\n", stdout);

@@ -65,7 +65,8 @@ ok $status "it installs into an empty root"
 ok $? "the installed program says the package's version"
 "$root/usr/bin/caisson" run -q --workspace-mode none -- true
 ok $? "the installed program starts a sandbox"
-for f in man/man1/caisson.1.gz man/man1/caisson-run.1.gz man/man5/caisson-profile.5.gz doc/caisson/copyright doc/caisson/changelog.gz \
+for f in man/man1/caisson.1.gz man/man1/caisson-run.1.gz man/man1/caisson-txn.1.gz man/man1/caisson-session.1.gz \
+	man/man5/caisson-profile.5.gz doc/caisson/copyright doc/caisson/changelog.gz \
 	doc/caisson/README.md bash-completion/completions/caisson zsh/vendor-completions/_caisson \
 	fish/vendor_completions.d/caisson.fish; do
 	[ -s "$root/usr/share/$f" ]
