@@ -5,7 +5,7 @@ Blocks that begin with ```console run in README.md and docs/*.md are run: every 
 temporary workspace per document, and its output is compared with the lines below it.  In those, "…" stands
 for anything within a line, and a line that is only "…" for any number of lines.
 Then: options in --help, manual page, completion and docs/run.md agree; links lead somewhere; every folder
-of src/ is in ARCHITECTURE.md and every protection in SECURITY.md.
+of src/ is in ARCHITECTURE.md and every protection in SECURITY.md; docs/transactions.md has every command about them.
 """
 import os
 import re
@@ -66,11 +66,12 @@ def matches(expected, actual):
 def run_blocks(path, tmp):
     name = path.relative_to(TOP)
     work, home, bins = tmp / "work", tmp / "home", tmp / "bin"
+    state = tmp / "state"  # not the machine's: other people's transactions are no part of an example
     for d in (work, home, bins):
         d.mkdir()
     (bins / "caisson").symlink_to(CAISSON)
     env = {"PATH": f"{bins}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(home), "LANG": "C.UTF-8",
-           "XDG_RUNTIME_DIR": str(home), "TERM": "dumb"}
+           "XDG_RUNTIME_DIR": str(home), "TERM": "dumb", "CAISSON_STATE": str(state)}
     for start, steps in blocks(path):
         for command, expected in steps:
             try:
@@ -100,6 +101,11 @@ def options_of(command):
     return [w.replace("\\-", "-") for w in re.findall(r"^(?:\\fB\\-.\\fR, )?\\fB\\-\\-([^\\]+(?:\\-[^\\]+)*)\\fR", run("help", "--roff", command), re.M)]
 
 
+# Commands that have a page of their own, or share one.
+PAGES = {"run": "run", **dict.fromkeys(("txn", "diff", "commit", "rollback", "undo", "log"), "txn"),
+         **dict.fromkeys(("begin", "exec", "steps", "fork", "end"), "session")}
+
+
 def check_options(tmp):
     man = tmp / "man"
     subprocess.run([TOP / "scripts/make-man", man], check=True, env={**os.environ, "CAISSON": str(CAISSON)})
@@ -110,7 +116,7 @@ def check_options(tmp):
         shown = long_options(run("help", command))
         missing = [o for o in options if o not in shown]
         check(not missing, f"`caisson help {command}` shows every option of its table", missing)
-        page = (man / f"caisson-{command}.1").read_text().replace("\\-", "-") if command == "run" else overview
+        page = (man / f"caisson-{PAGES[command]}.1").read_text().replace("\\-", "-") if command in PAGES else overview
         missing = [o for o in options if f"--{o}" not in page]
         check(not missing, f"the manual page has every option of {command}", missing)
         check(re.search(rf"^\\fB{command}\\fR", overview, re.M), f"caisson(1) has {command}")
@@ -126,6 +132,12 @@ def check_options(tmp):
     check(not missing, "docs/run.md has every option of `caisson run`", missing)
     unknown = long_options(" ".join(re.findall(r"caisson run [^`\n]*", guide))) - set(options) - {"dsik", "user"}
     check(not unknown, "docs/run.md uses no option that `caisson run` lacks", unknown)
+    guide = (TOP / "docs/transactions.md").read_text(encoding="utf-8")
+    for command in PAGES:
+        check(f"`caisson {command}" in guide or f"$ caisson {command}" in guide or f"(caisson {command}" in guide,
+              f"docs/transactions.md has `caisson {command}`")
+        missing = [o for o in options_of(command) if o not in ("help", "off") and command not in ("run", "begin") and f"--{o}" not in guide]
+        check(not missing, f"docs/transactions.md has every option of {command}", missing)
     keys = re.findall(r"^\.B ([a-z_.]+)$", run("help", "--roff", "profile-keys").replace("\\-", "-"), re.M)
     text = (TOP / "docs/profile.md").read_text(encoding="utf-8")
     check(len(keys) > 20 and not [k for k in keys if f"`{k}`" not in text], "docs/profile.md has every key",
@@ -166,6 +178,8 @@ def check_tree():
     check(folders and not missing, "ARCHITECTURE.md lists every folder of src/", missing)
     missing = [f.name for f in sorted((TOP / "src/sandbox/native").glob("*.c")) if f"`{f.name}`" not in text]
     check(not missing, "ARCHITECTURE.md lists every file of the native back end", missing)
+    missing = [f.name for f in sorted((TOP / "src/txn").glob("*.c")) if f"`{f.name}`" not in text]
+    check(not missing, "ARCHITECTURE.md lists every file of src/txn/", missing)
     for path in MARKDOWN:
         words = re.findall(r"`((?:src|tests|scripts|tools|profiles|bench|man|packaging)/[A-Za-z0-9_./-]+)`", path.read_text(encoding="utf-8"))
         missing = sorted({w for w in words if not (TOP / w).exists()})
