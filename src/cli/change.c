@@ -229,7 +229,11 @@ static void tell_committed(const struct txn *t, const struct txn_changes *c, con
 		return;
 	say_error("%s  %zu held back, still pending:", txn_about(t)->id, o->held);
 	change_tell_held(t, c);
-	say_error("caisson commit %s --allow PATH takes one of them, --allow '*' all that can be", txn_about(t)->id);
+	for (size_t i = 0; i < c->n; i++)
+		if (c->v[i].hold && txn_hold_can_allow(c->v[i].hold)) {
+			say_error("take one with: caisson commit %s --allow PATH (--allow '*': all that can be)", txn_about(t)->id);
+			return;
+		}
 }
 
 int change_commit(struct txn *t, struct txn_changes *c, struct txn_verdict *v, bool ask)
@@ -265,15 +269,17 @@ static void keep(struct txn *t, const struct txn_changes *c, struct session_resu
 	say_note("%s  %s  pending: caisson diff, commit or rollback %s", txn_about(t)->id, text, txn_about(t)->id);
 }
 
-static void commit(struct txn *t, struct txn_changes *c, struct session_result *r, bool ask)
+static int commit(struct txn *t, struct txn_changes *c, struct session_result *r, bool ask)
 {
 	struct txn_verdict v = { 0 };
+	int code = change_commit(t, c, &v, ask);
 
-	if (change_commit(t, c, &v, ask) <= 1 && txn_state(t) == TXN_COMMITTED)
+	if (code <= 1 && txn_state(t) == TXN_COMMITTED)
 		r->change.fate = "committed";
 	else
 		keep(t, c, r);
 	change_verdict_done(&v);
+	return code ? 1 : 0;
 }
 
 static void discard(struct txn *t, struct session_result *r)
@@ -285,7 +291,7 @@ static void discard(struct txn *t, struct session_result *r)
 		say_error("%s", err.msg);
 }
 
-static void ask(struct txn *t, struct txn_changes *c, struct session_result *r)
+static int ask(struct txn *t, struct txn_changes *c, struct session_result *r)
 {
 	char text[128], question[320];
 
@@ -294,56 +300,52 @@ static void ask(struct txn *t, struct txn_changes *c, struct session_result *r)
 	for (;;)
 		switch (change_ask(question, "yndk")) {
 		case 'y':
-			commit(t, c, r, true);
-			return;
+			return commit(t, c, r, true);
 		case 'n':
 			discard(t, r);
-			return;
+			return 0;
 		case 'd':
 			change_show_diff(t);
 			break;
 		default:
 			keep(t, c, r);
-			return;
+			return 0;
 		}
 }
 
-static void judge(const struct profile *p, struct txn *t, struct txn_changes *c, struct session_result *r)
+static int judge(const struct profile *p, struct txn *t, struct txn_changes *c, struct session_result *r)
 {
 	switch (p->commit) {
 	case PROFILE_COMMIT_ALWAYS:
-		commit(t, c, r, false);
-		return;
+		return commit(t, c, r, false);
 	case PROFILE_COMMIT_ON_SUCCESS:
 		if (r->exit_code == 0)
-			commit(t, c, r, false);
-		else
-			keep(t, c, r);
-		return;
+			return commit(t, c, r, false);
+		break;
 	case PROFILE_COMMIT_AUTO:
 	case PROFILE_COMMIT_ASK:
-		if (change_can_ask()) {
-			ask(t, c, r);
-			return;
-		}
+		if (change_can_ask())
+			return ask(t, c, r);
 		break;
 	case PROFILE_COMMIT_NEVER:
 		discard(t, r);
-		return;
+		return 0;
 	default:
 		break;
 	}
 	keep(t, c, r);
+	return 0;
 }
 
-void change_fate(const struct profile *p, struct session_result *r)
+int change_fate(const struct profile *p, struct session_result *r)
 {
 	struct txn_changes c = { 0 };
 	struct cs_err err = { 0 };
 	struct txn *t = r->txn;
+	int code = 0;
 
 	if (!t)
-		return;
+		return 0;
 	r->txn = NULL;
 	if (txn_scan(t, &c, &err) < 0) {
 		say_error("%s: %s", txn_about(t)->id, err.msg);
@@ -359,8 +361,9 @@ void change_fate(const struct profile *p, struct session_result *r)
 		r->change.bytes = c.bytes;
 		r->change.held = c.held;
 		r->change.conflicts = c.conflicts;
-		judge(p, t, &c, r);
+		code = judge(p, t, &c, r);
 	}
 	txn_changes_done(&c);
 	txn_close(t);
+	return code;
 }

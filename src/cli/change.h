@@ -28,7 +28,8 @@ void change_ask_held(const struct txn_changes *c, struct txn_verdict *v);
 int change_commit(struct txn *t, struct txn_changes *c, struct txn_verdict *v, bool ask);
 void change_verdict_done(struct txn_verdict *v);
 
-/* After a run: what becomes of what it wrote.  Fills r->change, closes r->txn. */
-void change_fate(const struct profile *p, struct session_result *r);
+/* After a run: what becomes of what it wrote.  Fills r->change, closes r->txn.  1 if it was to be committed
+ * and, in part or at all, was not. */
+int change_fate(const struct profile *p, struct session_result *r);
 /* The changes as `caisson diff` shows them. */
 void change_show_diff(struct txn *t);

@@ -225,6 +225,7 @@ int cmd_fork(int argc, char **argv)
 
 struct end_args {
 	enum profile_commit commit;
+	bool given;
 };
 
 static int take_end(const struct cli_opt *opt, const char *value, void *arg, struct cs_err *err)
@@ -242,6 +243,7 @@ static int take_end(const struct cli_opt *opt, const char *value, void *arg, str
 	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
 		if (!strcmp(value, modes[i].name)) {
 			a->commit = modes[i].mode;
+			a->given = true;
 			return 0;
 		}
 	return cs_fail(err, CS_E_INVALID, 0, "--commit '%s': it is ask, keep, always or never", value);
@@ -249,21 +251,22 @@ static int take_end(const struct cli_opt *opt, const char *value, void *arg, str
 
 static int end(const char *id, const struct end_args *a)
 {
-	struct profile p = { .commit = a->commit };
+	struct profile p = { 0 };
+	enum profile_commit mode;
 	struct session_result r = { 0 };
 	struct cs_err err = { 0 };
 	bool empty;
 
-	if (session_end(id, &empty, &err) < 0)
+	if (session_end(id, &empty, &mode, &err) < 0)
 		return failed(&err);
+	p.commit = a->given ? a->commit : mode;
 	if (empty) {
 		say_note("%s  ended; nothing was changed", id);
 		return 0;
 	}
 	if (txn_find(id, ".", &r.txn, &err) < 0)
 		return failed(&err);
-	change_fate(&p, &r);
-	return 0;
+	return change_fate(&p, &r);
 }
 
 int cmd_end(int argc, char **argv)

@@ -258,6 +258,23 @@ static int commit_paths(const struct txn *t, struct commit_args *a, const struct
 	return r;
 }
 
+/* A path that nothing changed at is a slip of the keyboard. */
+static int check_paths(const struct txn_changes *c, const struct cs_strv *paths, struct cs_err *err)
+{
+	for (size_t i = 0; i < paths->n; i++) {
+		size_t n = strlen(paths->v[i]);
+		bool found = false;
+		char shown[256];
+
+		for (size_t k = 0; k < c->n && !found; k++)
+			found = !strncmp(c->v[k].path, paths->v[i], n) && (!c->v[k].path[n] || c->v[k].path[n] == '/');
+		if (!found)
+			return cs_fail(err, CS_E_NOT_FOUND, 0, "nothing is changed at '%s'; `caisson diff --name-status` lists what is",
+				       cs_escape_to(shown, sizeof shown, paths->v[i]));
+	}
+	return 0;
+}
+
 static int commit_found(struct txn *t, struct commit_args *a, const struct cs_strv *words)
 {
 	struct cs_err err = { 0 };
@@ -266,8 +283,12 @@ static int commit_found(struct txn *t, struct commit_args *a, const struct cs_st
 
 	if (commit_paths(t, a, words, &err) < 0)
 		return cli_usage_error(&err);
-	if (txn_scan(t, &c, &err) < 0)
+	if (txn_check(t, &err) < 0 || txn_scan(t, &c, &err) < 0)
 		return failed(&err);
+	if (check_paths(&c, &a->v.paths, &err) < 0) {
+		txn_changes_done(&c);
+		return failed(&err);
+	}
 	if (txn_changes_nothing(&c)) {
 		say_note("%s has nothing%s to commit", txn_about(t)->id, txn_state(t) == TXN_COMMITTED ? " left" : "");
 		txn_changes_done(&c);
@@ -329,7 +350,7 @@ static int roll_back(struct txn *t)
 	}
 	if (txn_discard(t, "rolled-back", &err) < 0)
 		return failed(&err);
-	say_note("%s  rolled back: the workspace is as it was", id);
+	say_note("%s  rolled back: what was written is gone, the workspace was not touched", id);
 	return 0;
 }
 

@@ -58,7 +58,7 @@ static int gone(const char *id, struct cs_err *err)
 }
 
 /* What the keeper answers, for requests that are one question. */
-static int ask(const char *id, const struct wire *w, struct cs_buf *ret, struct cs_err *err)
+static int ask(const char *id, const struct wire *w, struct cs_buf *ret, uint64_t *ret_b, struct cs_err *err)
 {
 	CS_FD int fd = connect_keeper(id, err);
 	struct wire back;
@@ -77,34 +77,40 @@ static int ask(const char *id, const struct wire *w, struct cs_buf *ret, struct 
 			say_note("%s", cs_buf_text(ret));
 		if (back.what == WIRE_ERROR)
 			return cs_fail(err, back.a && back.a < CS_CODE_MAX ? (enum cs_code)back.a : CS_E_SYSTEM, 0, "%s", cs_buf_text(ret));
-		if (back.what == WIRE_OK)
+		if (back.what == WIRE_OK) {
+			*ret_b = back.b;
 			return 0;
+		}
 	}
 }
 
 int session_rollback(const char *id, uint32_t step, struct cs_err *err)
 {
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(WIRE_MAX);
+	uint64_t none;
 
-	return ask(id, &(struct wire){ .what = WIRE_ROLLBACK, .a = step }, &text, err);
+	return ask(id, &(struct wire){ .what = WIRE_ROLLBACK, .a = step }, &text, &none, err);
 }
 
 int session_fork(const char *id, char ret_id[TXN_ID_MAX], struct cs_err *err)
 {
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(WIRE_MAX);
-	int r = ask(id, &(struct wire){ .what = WIRE_FORK }, &text, err);
+	uint64_t none;
+	int r = ask(id, &(struct wire){ .what = WIRE_FORK }, &text, &none, err);
 
 	if (r == 0)
 		snprintf(ret_id, TXN_ID_MAX, "%s", cs_buf_text(&text));
 	return r;
 }
 
-int session_end(const char *id, bool *ret_empty, struct cs_err *err)
+int session_end(const char *id, bool *ret_empty, enum profile_commit *ret_mode, struct cs_err *err)
 {
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(WIRE_MAX);
-	int r = ask(id, &(struct wire){ .what = WIRE_END }, &text, err);
+	uint64_t mode = PROFILE_COMMIT_AUTO;
+	int r = ask(id, &(struct wire){ .what = WIRE_END }, &text, &mode, err);
 
 	*ret_empty = r == 0 && !strcmp(cs_buf_text(&text), "empty");
+	*ret_mode = mode <= PROFILE_COMMIT_NEVER ? (enum profile_commit)mode : PROFILE_COMMIT_AUTO;
 	return r;
 }
 

@@ -263,7 +263,7 @@ static int check_quiet(struct keeper *k, struct cs_err *err)
 	int r = check_idle(k, err);
 
 	if (r == 0 && n)
-		r = cs_fail(err, CS_E_CONFLICT, 0, "%zu processes that a step left running are still there", n);
+		r = cs_fail(err, CS_E_CONFLICT, 0, "%zu process%s that a step left running: end %s first", n, n == 1 ? "" : "es", n == 1 ? "it" : "them");
 	return r;
 }
 
@@ -534,6 +534,8 @@ static int start_box(struct keeper *k, struct cs_err *err)
 	struct txn_savepoint sp;
 	int r = txn_savepoint(k->txn, &sp, err);
 
+	if (r == 0 && !sp.fresh) /* a copy of one that had written nothing */
+		r = txn_layer_open(k->txn, &sp, err);
 	if (r < 0)
 		return r;
 	k->spec.layer->store = sp.store;
@@ -620,7 +622,7 @@ static void finish(struct keeper *k)
 	if (r < 0)
 		tell_error(k->end_client, &err);
 	else
-		tell(k->end_client, WIRE_OK, 0, 0, empty ? "empty" : "pending");
+		tell(k->end_client, WIRE_OK, 0, k->o->profile->commit, empty ? "empty" : "pending");
 	sandbox_free(k->box);
 }
 

@@ -123,8 +123,8 @@ int session_exec(const struct session_step *s, int *ret_exit, uint32_t *ret_step
 /* Back to before a step. */
 int session_rollback(const char *id, uint32_t step, struct cs_err *err);
 int session_fork(const char *id, char ret_id[TXN_ID_MAX], struct cs_err *err);
-/* Ends it; what it wrote is pending then, or (*ret_empty) nothing. */
-int session_end(const char *id, bool *ret_empty, struct cs_err *err);
+/* Ends it; what it wrote is pending then, or (*ret_empty) nothing. *ret_mode: its profile's word on that. */
+int session_end(const char *id, bool *ret_empty, enum profile_commit *ret_mode, struct cs_err *err);
 bool session_is_live(const char *id);
 /* The keeper's socket. */
 int session_socket_path(const char *id, char *ret, size_t size, struct cs_err *err);

@@ -22,7 +22,7 @@ enum wire_what {
 	WIRE_STARTED,
 	WIRE_NOTE,      /* payload: a line for the person */
 	WIRE_EXIT,      /* a: exit status for the client, b: step */
-	WIRE_OK,        /* payload: an id, or nothing */
+	WIRE_OK,        /* payload: an id, or nothing; to END b: enum profile_commit */
 	WIRE_ERROR,     /* a: enum cs_code, payload: message */
 	WIRE_STOPPED,   /* the step was stopped from the keyboard */
 };

@@ -208,6 +208,11 @@ static int check_usable(struct txn *t, struct cs_err *err)
 	return r;
 }
 
+int txn_check(struct txn *t, struct cs_err *err)
+{
+	return check_usable(t, err);
+}
+
 int txn_commit(struct txn *t, struct txn_changes *c, const struct txn_verdict *v, struct txn_outcome *ret, struct cs_err *err)
 {
 	int r = check_usable(t, err);
@@ -413,7 +418,7 @@ int txn_undo(struct txn *t, struct cs_strv *conflicts, struct txn_outcome *ret, 
 
 	*ret = (struct txn_outcome){ 0 };
 	if (r == 0 && !parts)
-		return cs_fail(err, CS_E_NOT_FOUND, 0, "%s was not committed: there is nothing to undo", t->about.id);
+		return cs_fail(err, CS_E_NOT_FOUND, 0, "it was not committed: there is nothing to undo");
 	if (r == 0)
 		r = store_wake(t, err);
 	if (r < 0)

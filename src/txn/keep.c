@@ -147,6 +147,13 @@ static bool put_work_aside(const struct txn *t)
 	return trash >= 0 && act_rename(t->dir, "wk", trash, name, RENAME_NOREPLACE) == 0;
 }
 
+static bool is_work(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 3 && !strcmp(name + n - 3, ".wk");
+}
+
 static void remove_work(const struct txn *t)
 {
 	CS_FD int trash = store_open_dir(&t->store, "trash", false);
@@ -155,7 +162,7 @@ static void remove_work(const struct txn *t)
 
 	if (trash >= 0 && scan_names(trash, &names) == 0)
 		for (size_t i = 0; i < names.n && removed < 2; i++)
-			if (strlen(names.v[i]) > 3 && !strcmp(names.v[i] + strlen(names.v[i]) - 3, ".wk"))
+			if (is_work(names.v[i]))
 				removed += act_remove_tree(trash, names.v[i]) == 0;
 	cs_strv_done(&names);
 }
@@ -236,7 +243,9 @@ static int make_layer(struct txn *t)
 	times[1] = st.st_mtim;
 	if (up < 0 || wk < 0)
 		return -1;
-	if (geteuid() == 0 && (give_to(up, &st) < 0 || give_to(wk, &st) < 0))
+	/* The directory, too: the layer is mapped as the workspace is, and who is not mapped may not even pass.
+	 * Nobody else gets here: the store is ours alone. */
+	if (geteuid() == 0 && (give_to(up, &st) < 0 || give_to(wk, &st) < 0 || give_to(t->dir, &st) < 0))
 		return -1;
 	if (copy_xattrs(t->ws, up) < 0 || fchmod(up, st.st_mode & 07777) < 0 || futimens(up, times) < 0)
 		return -1;
@@ -493,9 +502,12 @@ void store_empty_trash(const struct txn_store *s)
 {
 	CS_FD int trash = store_open_dir(s, "trash", false);
 	struct cs_strv names = { 0 };
-	bool any = trash >= 0 && scan_names(trash, &names) == 0 && names.n;
+	bool any = false;
 	pid_t pid;
 
+	if (trash >= 0 && scan_names(trash, &names) == 0)
+		for (size_t i = 0; i < names.n; i++)
+			any |= !is_work(names.v[i]); /* those are for remove_work() */
 	cs_strv_done(&names);
 	if (!any)
 		return;

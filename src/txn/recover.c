@@ -182,6 +182,7 @@ static int recover_store(const struct txn_store *s, void *arg)
 	for (size_t i = 0; i < names.n; i++)
 		recover_one(s, names.v[i], arg);
 	cs_strv_done(&names);
+	store_empty_trash(s); /* if somebody was cut off in it */
 	return 0;
 }
 

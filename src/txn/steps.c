@@ -164,7 +164,7 @@ static bool same_root(int a, int b)
 static int make_layer(struct txn *t, uint32_t n)
 {
 	char path[48];
-	CS_FD int up = -1, wk = -1, below = n > 1 ? open_layer(t, n - 1, "up") : fcntl(t->ws, F_DUPFD_CLOEXEC, 3);
+	CS_FD int up = -1, wk = -1, both = -1, below = n > 1 ? open_layer(t, n - 1, "up") : fcntl(t->ws, F_DUPFD_CLOEXEC, 3);
 
 	if (act_mkdir(t->dir, "layers", 0700) < 0 && errno != EEXIST)
 		return -1;
@@ -179,7 +179,8 @@ static int make_layer(struct txn *t, uint32_t n)
 		return -1;
 	up = open_layer(t, n, "up");
 	wk = open_layer(t, n, "wk");
-	if (up < 0 || wk < 0 || below < 0 || copy_root(below, wk) < 0 || fchmod(wk, 0700) < 0 || copy_xattrs_all(below, ".", up, ".") < 0)
+	both = open_layer(t, n, "");
+	if (up < 0 || wk < 0 || both < 0 || below < 0 || copy_root(below, both) < 0 || fchmod(both, 0700) < 0 || copy_root(below, wk) < 0 || fchmod(wk, 0700) < 0 || copy_xattrs_all(below, ".", up, ".") < 0)
 		return -1;
 	return copy_root(below, up);
 }
@@ -214,6 +215,16 @@ int txn_savepoint(struct txn *t, struct txn_savepoint *ret, struct cs_err *err)
 		txn_savepoint_done(ret);
 	}
 	return r;
+}
+
+int txn_layer_open(struct txn *t, struct txn_savepoint *ret, struct cs_err *err)
+{
+	*ret = (struct txn_savepoint){ .layer = t->layer, .store = open_layer(t, t->layer, "") };
+	if (ret->store >= 0 && open_lowers(t, t->layer - 1, &ret->lowers, &ret->n_lowers) == 0)
+		return 0;
+	(void)cs_fail(err, CS_E_SYSTEM, errno, "open the layers");
+	txn_savepoint_done(ret);
+	return -CS_E_SYSTEM;
 }
 
 void txn_savepoint_done(struct txn_savepoint *s)

@@ -111,7 +111,7 @@ bool txn_hold_can_allow(enum txn_hold h);
 /* The workspace is not what the program started from. */
 #define TXN_CONFLICTS(X)                                                      \
 	X(EDITED, "changed in the workspace since the start")                 \
-	X(CREATED, "made in the workspace, too, since the start")             \
+	X(CREATED, "made or replaced in the workspace since the start")       \
 	X(REMOVED, "deleted in the workspace since the start")                \
 	X(BLOCKED, "a directory on its way was replaced in the workspace")    \
 	X(CLOCK, "the clock was set back: nobody can tell if it was changed")
@@ -181,6 +181,8 @@ struct txn_outcome {
 	uint64_t bytes;
 };
 
+/* Can it be committed or undone at all? Says why not: its workspace is gone, its journal is damaged. */
+int txn_check(struct txn *t, struct cs_err *err);
 /* CS_E_CONFLICT: nothing was changed, and the changes say where. */
 int txn_commit(struct txn *t, struct txn_changes *c, const struct txn_verdict *v, struct txn_outcome *ret, struct cs_err *err);
 /* Back to pending, as if it had not been committed. conflicts names the paths that were edited since. */
@@ -237,6 +239,8 @@ struct txn_savepoint {
 	size_t n_lowers;
 };
 int txn_savepoint(struct txn *t, struct txn_savepoint *ret, struct cs_err *err);
+/* The layer that is used already. */
+int txn_layer_open(struct txn *t, struct txn_savepoint *ret, struct cs_err *err);
 void txn_savepoint_done(struct txn_savepoint *s);
 
 struct txn_step {
