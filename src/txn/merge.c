@@ -5,6 +5,11 @@
  * layer made where the older one has a whiteout or a file hid the base without a
  * mark of its own, because the lookup ended at the older layer; in the merged
  * layer it needs the mark.
+ *
+ * What is not finished when the power fails is done again, so the newer layer
+ * must still say all: the mark is put there before the older one's whiteout goes.
+ * An ordinary user may not write to a directory that a program has closed, nor
+ * read what it has made unreadable: such are opened, and closed again.
  */
 #include "txn/internal.h"
 
@@ -23,6 +28,27 @@ static int fail(struct merger *m, const char *name)
 	char shown[128];
 
 	return cs_fail(m->err, CS_E_SYSTEM, errno, "merge '%s'", cs_escape_to(shown, sizeof shown, name));
+}
+
+/* An ordinary user must open what a program has closed.  True: it was changed. */
+static bool open_up(int dir, const char *name, const struct stat *st, mode_t need)
+{
+	return geteuid() != 0 && (st->st_mode & need) != need && fchmodat(dir, name, (st->st_mode & 07777) | need, 0) == 0;
+}
+
+/* Attributes that the newer one no longer has; overlayfs's own are another matter. */
+static int drop_xattrs(int from, const char *name, int to)
+{
+	char a[512], b[512], names[4096];
+	ssize_t len;
+
+	if (xattrs_path(from, name, a, sizeof a) < 0 || xattrs_path(to, name, b, sizeof b) < 0)
+		return -1;
+	len = llistxattr(b, names, sizeof names);
+	for (const char *n = names; len > 0 && n < names + len; n += strlen(n) + 1)
+		if (strncmp(n, xattrs_prefix(), strlen(xattrs_prefix())) != 0 && lgetxattr(a, n, NULL, 0) < 0 && errno == ENODATA && lremovexattr(b, n) < 0)
+			return -1;
+	return 0;
 }
 
 static int copy_meta(int from, const char *name, const struct stat *st, int to)
@@ -58,23 +84,30 @@ static int copy_file(int from, const char *name, const struct stat *st, int to)
 	return symlinkat(target, to, name);
 }
 
+static int copy_whole(int from, const char *name, const struct stat *st, int to)
+{
+	bool opened = S_ISREG(st->st_mode) && open_up(from, name, st, 0400);
+	int r = copy_file(from, name, st, to);
+
+	if (r == 0 && !layer_is_whiteout(st))
+		r = copy_meta(from, name, st, to);
+	if (opened)
+		(void)fchmodat(from, name, st->st_mode & 07777, 0);
+	return r;
+}
+
 static int place_file(struct merger *m, int from, const char *name, const struct stat *st, int to)
 {
 	if (act_remove_tree(to, name) < 0)
 		return -1;
-	switch (m->how) {
-	case MERGE_MOVE:
-		return act_rename(from, name, to, name, 0);
-	case MERGE_LINK:
-		if (linkat(from, name, to, name, 0) == 0)
-			return 0;
-		break; /* too many links, or a file system without: a copy does as well */
-	case MERGE_COPY:
-		break;
-	}
-	if (copy_file(from, name, st, to) < 0)
+	if (m->how == MERGE_MOVE && act_rename(from, name, to, name, 0) == 0)
+		return 0;
+	if (m->how == MERGE_MOVE && errno != EACCES)
 		return -1;
-	return layer_is_whiteout(st) ? 0 : copy_meta(from, name, st, to);
+	/* Too many links, or a file system without: a copy does as well. */
+	if (m->how != MERGE_COPY && linkat(from, name, to, name, 0) == 0)
+		return 0;
+	return copy_whole(from, name, st, to);
 }
 
 static int mark_opaque(int dir, const char *name)
@@ -96,32 +129,52 @@ static bool is_opaque(int dir, const char *name)
 
 static int merge_dirs(struct merger *m, int newer, int older, unsigned depth);
 
-static int merge_dir(struct merger *m, int newer, const char *name, const struct stat *st, int older, unsigned depth)
+static int merge_into(struct merger *m, int newer, const char *name, const struct stat *st, int older, unsigned depth)
 {
-	CS_FD int from = -1, to = -1;
-	struct stat there;
-	bool exists = fstatat(older, name, &there, AT_SYMLINK_NOFOLLOW) == 0, hid = exists && !S_ISDIR(there.st_mode);
-	bool opaque = is_opaque(newer, name);
+	CS_FD int from = openat(newer, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CS_FD int to = openat(older, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (exists && (hid || opaque)) {
-		if (act_remove_tree(older, name) < 0)
-			return fail(m, name);
-		exists = false;
-	}
-	if (!exists && m->how == MERGE_MOVE && !hid)
-		return act_rename(newer, name, older, name, 0) < 0 ? fail(m, name) : 0;
-	if (!exists && act_mkdir(older, name, 0700) < 0)
-		return fail(m, name);
-	from = openat(newer, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	to = openat(older, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (from < 0 || to < 0)
 		return fail(m, name);
 	if (merge_dirs(m, from, to, depth + 1) < 0)
 		return -CS_E_SYSTEM;
 	/* Last: a directory may become closed. */
-	if (copy_meta(newer, name, st, older) < 0 || (hid && mark_opaque(older, name) < 0))
-		return fail(m, name);
-	return m->how == MERGE_MOVE && act_unlink(newer, name, AT_REMOVEDIR) < 0 ? fail(m, name) : 0;
+	return drop_xattrs(newer, name, older) < 0 || copy_meta(newer, name, st, older) < 0 ? fail(m, name) : 0;
+}
+
+/* Where there is none yet. */
+static int place_dir(struct merger *m, int newer, const char *name, int older)
+{
+	if (m->how == MERGE_MOVE && act_rename(newer, name, older, name, 0) == 0)
+		return 1;
+	if (m->how == MERGE_MOVE && errno != EACCES)
+		return -1;
+	return act_mkdir(older, name, 0700);
+}
+
+static int merge_dir(struct merger *m, int newer, const char *name, const struct stat *st, int older, unsigned depth)
+{
+	struct stat there;
+	bool exists = fstatat(older, name, &there, AT_SYMLINK_NOFOLLOW) == 0, hid = exists && !S_ISDIR(there.st_mode);
+	bool opened = open_up(newer, name, st, 0700), opaque = is_opaque(newer, name);
+	int r = hid && !opaque ? mark_opaque(newer, name) : 0;
+
+	if (r == 0 && exists && (hid || opaque)) {
+		r = act_remove_tree(older, name);
+		exists = false;
+	}
+	if (r == 0 && exists)
+		(void)open_up(older, name, &there, 0700); /* if that fails, so does what follows */
+	else if (r == 0)
+		r = place_dir(m, newer, name, older);
+	if (r == 1) /* moved as it was, but for its mode */
+		return opened && fchmodat(older, name, st->st_mode & 07777, 0) < 0 ? fail(m, name) : 0;
+	r = r < 0 ? fail(m, name) : merge_into(m, newer, name, st, older, depth);
+	if (r == 0 && m->how == MERGE_MOVE)
+		(void)act_unlink(newer, name, AT_REMOVEDIR); /* in a closed one it stays until the layer goes */
+	else if (opened)
+		(void)fchmodat(newer, name, st->st_mode & 07777, 0);
+	return r;
 }
 
 static int merge_dirs(struct merger *m, int newer, int older, unsigned depth)
@@ -147,16 +200,19 @@ int merge_layer(int older, int newer, enum merge_how how, struct cs_err *err)
 {
 	struct merger m = { how, err };
 	struct timespec times[2];
-	struct stat st;
-	int r = merge_dirs(&m, newer, older, 0);
+	struct stat st, there;
+	int r;
 
+	/* Now: what is moved away changes the time. */
+	if (fstat(newer, &st) < 0 || fstat(older, &there) < 0)
+		return fail(&m, ".");
+	(void)open_up(older, ".", &there, 0700);
+	r = merge_dirs(&m, newer, older, 0);
 	if (r < 0)
 		return r;
-	if (fstat(newer, &st) < 0)
-		return fail(&m, ".");
 	times[0] = st.st_atim;
 	times[1] = st.st_mtim;
-	if (copy_xattrs_all(newer, ".", older, ".") < 0 || fchmod(older, st.st_mode & 07777) < 0 ||
+	if (drop_xattrs(newer, ".", older) < 0 || copy_xattrs_all(newer, ".", older, ".") < 0 || fchmod(older, st.st_mode & 07777) < 0 ||
 	    (geteuid() == 0 && fchown(older, st.st_uid, st.st_gid) < 0) || futimens(older, times) < 0)
 		return fail(&m, ".");
 	return 0;
