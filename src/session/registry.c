@@ -33,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int own_dir(const char *path, struct cs_err *err)
+int session_own_dir(const char *path, struct cs_err *err)
 {
 	struct stat st;
 
@@ -59,7 +59,7 @@ int session_dir(char *ret, size_t size, struct cs_err *err)
 	} else {
 		snprintf(ret, size, "/tmp/caisson-%u", (unsigned)geteuid());
 	}
-	return own_dir(ret, err);
+	return session_own_dir(ret, err);
 }
 
 void session_new_id(char ret[16])

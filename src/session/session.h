@@ -160,6 +160,7 @@ struct session_entry {
 typedef void (*session_visit)(const struct session_entry *e, void *arg);
 
 int session_dir(char *ret, size_t size, struct cs_err *err);
+int session_own_dir(const char *path, struct cs_err *err); /* makes it; CS_E_DENIED if it is not ours alone */
 void session_new_id(char ret[16]);
 /* Records a running sandbox; the returned descriptor holds the lock and *ret_path names the file. */
 int session_record(const char *id, const struct session_opts *o, const char *workspace, const char *const *cgroups,
