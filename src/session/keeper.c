@@ -110,10 +110,10 @@ static int savepoint(struct keeper *k, struct cs_err *err)
 	if (k->left_running && sandbox_processes(k->box) > 0)
 		return 0; /* `steps` says so */
 	k->left_running = false;
-	r = txn_savepoint(k->txn, &sp, err);
+	r = txn_savepoint(k->txn, k->layer, &sp, err);
 	if (r < 0)
 		return r;
-	if (sp.layer != k->layer || sp.fresh)
+	if (sp.mount)
 		r = sandbox_push_layer(k->box, k->bind, sp.store, sp.lowers, sp.n_lowers, err);
 	if (r == 0)
 		k->layer = sp.layer;
@@ -205,13 +205,13 @@ static int exit_of(const struct step_run *s, int status)
 static void end_step(struct keeper *k, int status)
 {
 	struct step_run *s = &k->run;
-	struct txn_step done = { .layer = s->layer, .started = s->started_s, .status = status, .background = s->background, .command = s->command };
+	struct txn_step done = { .layer = s->layer, .started = s->started_s, .status = status, .command = s->command };
 	struct cs_err err = { 0 };
 
 	s->active = false;
 	if (sandbox_processes(k->box) == 0)
 		k->left_running = false;
-	else if (s->background)
+	else if (s->background || k->left_running) /* what an earlier step left must stay, and nobody can tell them apart */
 		k->left_running = true;
 	else if (sandbox_sweep(k->box, name_left, k) < 0)
 		note(k, "what the step left running could not be ended");
@@ -219,6 +219,7 @@ static void end_step(struct keeper *k, int status)
 		note(k, "timed out: everything the step had started was ended (--timeout allows more)");
 	if (s->limit)
 		note(k, "%s limit reached: everything the step had started was ended", s->limit);
+	done.background = s->background && k->left_running;
 	done.us = now_us() - s->started_us;
 	if (txn_step_record(k->txn, &done, &err) < 0)
 		note(k, "%s", err.msg);
@@ -290,12 +291,13 @@ static void on_rollback(struct keeper *k, int client, uint32_t step)
 	struct cs_err err = { 0 };
 	int r = check_quiet(k, &err);
 
-	if (r == 0)
-		r = txn_rollback_to(k->txn, step, &err);
 	if (r == 0) {
-		k->layer = 0;
-		r = savepoint(k, &err);
+		r = txn_rollback_to(k->txn, step, &err);
+		if (r == 0 || txn_layer(k->txn) != k->layer)
+			k->layer = 0; /* what is mounted is gone, or part of it: also if that failed half-way */
 	}
+	if (r == 0)
+		r = savepoint(k, &err);
 	if (r < 0)
 		tell_error(client, &err);
 	else
@@ -303,7 +305,7 @@ static void on_rollback(struct keeper *k, int client, uint32_t step)
 }
 
 static int serve(struct keeper *k, struct cs_err *err);
-static void drop_box(struct keeper *k);
+static void drop_box(struct keeper *k, int client);
 
 /* The copy gets a keeper of its own: a child of this one, with the same profile. */
 static void on_fork(struct keeper *k, int client)
@@ -321,7 +323,9 @@ static void on_fork(struct keeper *k, int client)
 	}
 	pid = fork();
 	if (pid == 0) {
-		drop_box(k);
+		if (fork() != 0) /* nobody's child: it may end before this one does */
+			_exit(0);
+		drop_box(k, client);
 		txn_close(k->txn); /* our copy of it: the parent holds the lock */
 		k->txn = copy;
 		k->ready = client;
@@ -334,6 +338,8 @@ static void on_fork(struct keeper *k, int client)
 		tell_error(client, &err);
 		(void)txn_discard(copy, "fork-failed", NULL);
 	}
+	if (pid > 0)
+		(void)waitpid(pid, NULL, 0);
 	txn_close(copy); /* the child holds the lock now */
 }
 
@@ -351,7 +357,6 @@ static void on_client(struct keeper *k, int slot)
 			k->run.client = -1;
 			cut_step(k);
 		}
-		n = 0;
 	} else if (w.what == WIRE_EXEC) {
 		on_exec(k, client, &w, &payload, fds, n);
 	} else if (w.what == WIRE_SIGNAL && k->run.active && k->run.client == client) {
@@ -372,6 +377,7 @@ static void on_connect(struct keeper *k)
 {
 	const struct timeval patience = { .tv_sec = 5 };
 	int fd = accept4(k->listen, NULL, NULL, SOCK_CLOEXEC);
+	struct cs_err err = { 0 };
 
 	if (fd < 0)
 		return;
@@ -382,6 +388,8 @@ static void on_connect(struct keeper *k)
 			k->clients[i] = fd;
 			return;
 		}
+	(void)cs_fail(&err, CS_E_LIMIT, 0, "too many clients of one session at once: at most %d", CLIENTS);
+	tell_error(fd, &err);
 	close(fd);
 }
 
@@ -487,16 +495,10 @@ static bool loop_once(struct keeper *k)
 static int listen_here(struct keeper *k, struct cs_err *err)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	char dir[256], *slash;
 	int r = session_socket_path(txn_about(k->txn)->id, k->socket_path, sizeof k->socket_path, err);
 
 	if (r < 0)
 		return r;
-	snprintf(dir, sizeof dir, "%s", k->socket_path);
-	slash = strrchr(dir, '/');
-	*slash = 0;
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-		return cs_fail(err, CS_E_SYSTEM, errno, "make '%s'", dir);
 	if (strlen(k->socket_path) >= sizeof a.sun_path)
 		return cs_fail(err, CS_E_LIMIT, 0, "'%s' is too long for a socket", k->socket_path);
 	memcpy(a.sun_path, k->socket_path, strlen(k->socket_path) + 1);
@@ -532,10 +534,8 @@ static int start_box(struct keeper *k, struct cs_err *err)
 {
 	static char *none[] = { NULL };
 	struct txn_savepoint sp;
-	int r = txn_savepoint(k->txn, &sp, err);
+	int r = txn_savepoint(k->txn, /* mounted= */ 0, &sp, err);
 
-	if (r == 0 && !sp.fresh) /* a copy of one that had written nothing */
-		r = txn_layer_open(k->txn, &sp, err);
 	if (r < 0)
 		return r;
 	k->spec.layer->store = sp.store;
@@ -557,10 +557,13 @@ static int start_box(struct keeper *k, struct cs_err *err)
 }
 
 /* In a child that becomes another keeper: the sandbox is not its own. */
-static void drop_box(struct keeper *k)
+static void drop_box(struct keeper *k, int client)
 {
-	for (int i = 0; i < CLIENTS; i++)
+	for (int i = 0; i < CLIENTS; i++) {
+		if (k->clients[i] >= 0 && k->clients[i] != client)
+			close(k->clients[i]); /* else who waits for the other one would not see its end */
 		k->clients[i] = -1;
+	}
 	close(k->listen);
 	if (k->record_fd >= 0)
 		close(k->record_fd);
@@ -636,6 +639,8 @@ static int serve(struct keeper *k, struct cs_err *err)
 		r = prove(k, err);
 	if (r < 0) {
 		sandbox_free(k->box);
+		if (k->record_fd >= 0)
+			(void)unlink(k->record_path);
 		(void)unlink(k->socket_path);
 		(void)txn_discard(k->txn, "not-started", NULL);
 		return r;
@@ -665,12 +670,17 @@ static _Noreturn void keep(const struct session_opts *o, int ready)
 {
 	static struct keeper k;
 	struct cs_err err = { 0 };
-	int r, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int r, null;
 
 	k = (struct keeper){ .o = o, .listen = -1, .ready = ready, .record_fd = -1, .end_client = -1, .run = { .client = -1 } };
 	for (int i = 0; i < CLIENTS; i++)
 		k.clients[i] = -1;
 	(void)setsid();
+	/* Whoever waits for the end of a pipe or a lock of the caller's does not wait for the session. */
+	if (ready > 3)
+		(void)close_range(3, (unsigned)ready - 1, 0);
+	(void)close_range((unsigned)ready + 1, ~0u, 0);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		(void)dup2(null, fd);
 	k.sigfd = open_signals();

@@ -120,8 +120,13 @@ static int merge_run(const struct txn *t, uint32_t a, uint32_t b, uint32_t piece
 static int merge_if_due(const struct txn *t, uint32_t n, struct cs_err *err)
 {
 	for (uint32_t size = FAN; n && n % size == 0; size *= FAN) {
-		int r = merge_run(t, n - size + 1, n, size / FAN, err);
+		char name[48];
+		int r;
 
+		merged_name(name, n - size + 1, n);
+		if (faccessat(t->dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			continue; /* by a savepoint that failed after this */
+		r = merge_run(t, n - size + 1, n, size / FAN, err);
 		if (r < 0)
 			return r;
 	}
@@ -169,7 +174,8 @@ static int make_layer(struct txn *t, uint32_t n)
 	if (act_mkdir(t->dir, "layers", 0700) < 0 && errno != EEXIST)
 		return -1;
 	snprintf(path, sizeof path, "layers/%u", n);
-	if (act_mkdir(t->dir, path, 0700) < 0)
+	/* What is there is of a savepoint that failed: nothing was ever mounted on it. */
+	if (act_mkdir(t->dir, path, 0700) < 0 && (errno != EEXIST || act_remove_tree(t->dir, path) < 0 || act_mkdir(t->dir, path, 0700) < 0))
 		return -1;
 	snprintf(path, sizeof path, "layers/%u/up", n);
 	if (act_mkdir(t->dir, path, 0700) < 0)
@@ -194,21 +200,26 @@ static bool can_reuse(const struct txn *t)
 	return up >= 0 && is_empty_layer(up) && same_root(up, below);
 }
 
-int txn_savepoint(struct txn *t, struct txn_savepoint *ret, struct cs_err *err)
+static int add_layer(struct txn *t, struct cs_err *err)
 {
-	int r = 0;
+	int r = t->layer ? merge_if_due(t, t->layer, err) : 0;
 
-	*ret = (struct txn_savepoint){ .layer = t->layer, .store = -1 };
-	if (can_reuse(t))
-		return 0;
-	if (t->layer)
-		r = merge_if_due(t, t->layer, err);
 	if (r == 0 && make_layer(t, t->layer + 1) < 0)
 		r = cs_fail(err, CS_E_SYSTEM, errno, "make a savepoint");
-	if (r < 0)
+	if (r == 0)
+		t->layer++;
+	return r;
+}
+
+int txn_savepoint(struct txn *t, uint32_t mounted, struct txn_savepoint *ret, struct cs_err *err)
+{
+	bool reuse = can_reuse(t);
+	int r = reuse ? 0 : add_layer(t, err);
+
+	*ret = (struct txn_savepoint){ .layer = t->layer, .store = -1 };
+	if (r < 0 || (reuse && mounted == t->layer))
 		return r;
-	ret->fresh = true;
-	ret->layer = ++t->layer;
+	ret->mount = true;
 	ret->store = open_layer(t, t->layer, "");
 	if (ret->store < 0 || open_lowers(t, t->layer - 1, &ret->lowers, &ret->n_lowers) < 0) {
 		r = cs_fail(err, CS_E_SYSTEM, errno, "open the layers");
@@ -217,22 +228,17 @@ int txn_savepoint(struct txn *t, struct txn_savepoint *ret, struct cs_err *err)
 	return r;
 }
 
-int txn_layer_open(struct txn *t, struct txn_savepoint *ret, struct cs_err *err)
-{
-	*ret = (struct txn_savepoint){ .layer = t->layer, .store = open_layer(t, t->layer, "") };
-	if (ret->store >= 0 && open_lowers(t, t->layer - 1, &ret->lowers, &ret->n_lowers) == 0)
-		return 0;
-	(void)cs_fail(err, CS_E_SYSTEM, errno, "open the layers");
-	txn_savepoint_done(ret);
-	return -CS_E_SYSTEM;
-}
-
 void txn_savepoint_done(struct txn_savepoint *s)
 {
 	if (s->store >= 0)
 		close(s->store);
 	close_all(s->lowers, s->n_lowers);
 	*s = (struct txn_savepoint){ .store = -1 };
+}
+
+uint32_t txn_layer(const struct txn *t)
+{
+	return t->layer;
 }
 
 /* ---- the record ---- */
@@ -309,6 +315,19 @@ static void steps_done(struct steps *all)
 	free(all->v);
 }
 
+/* A layer that a later step used as well: this one had written nothing, or there would have been a new one,
+ * unless there was none because something was left running. */
+static bool wrote_nothing(const struct steps *all, size_t i)
+{
+	for (size_t k = 0; k <= i; k++)
+		if (all->v[k].layer == all->v[i].layer && !all->v[k].undone && all->v[k].background)
+			return false;
+	for (size_t k = i + 1; k < all->n; k++)
+		if (all->v[k].layer == all->v[i].layer && !all->v[k].undone)
+			return true;
+	return false;
+}
+
 int txn_steps(struct txn *t, txn_step_visit visit, void *arg, struct cs_err *err)
 {
 	struct steps all = { 0 };
@@ -316,6 +335,8 @@ int txn_steps(struct txn *t, txn_step_visit visit, void *arg, struct cs_err *err
 
 	(void)err;
 	read_steps(t, &all);
+	for (size_t i = 0; i < all.n; i++)
+		all.v[i].nothing = wrote_nothing(&all, i);
 	for (size_t i = 0; r == 0 && i < all.n; i++)
 		r = visit(t, &all.v[i], arg);
 	steps_done(&all);
@@ -331,7 +352,7 @@ int txn_step_changes(struct txn *t, const struct txn_step *s, struct txn_changes
 	int r;
 
 	*ret = (struct txn_changes){ 0 };
-	if (up < 0 || s->undone)
+	if (up < 0 || s->undone || s->nothing)
 		return 0;
 	if (open_lowers(t, s->layer - 1, &lowers, &n) < 0) {
 		close_all(lowers, n);
@@ -367,27 +388,36 @@ int txn_rollback_to(struct txn *t, uint32_t step, struct cs_err *err)
 {
 	struct steps all = { 0 };
 	struct cs_buf line CS_BUF_AUTO = CS_BUF(64);
-	uint32_t layer = 0;
+	uint32_t layer = 0, first = 0;
 	int r = 0;
 
 	read_steps(t, &all);
 	for (size_t i = 0; i < all.n; i++)
 		if (all.v[i].n == step && !all.v[i].undone)
 			layer = all.v[i].layer;
+	for (size_t i = 0; i < all.n && !first; i++)
+		if (all.v[i].layer == layer && all.v[i].n < step && !all.v[i].undone && all.v[i].background)
+			first = all.v[i].n;
 	steps_done(&all);
+	if (layer && first)
+		return cs_fail(err, CS_E_CONFLICT, 0, "there is no savepoint before step %u: step %u was left running (`caisson rollback %s@%u` goes back to before both)",
+			       step, first, t->about.id, first);
 	if (!layer)
 		return cs_fail(err, CS_E_NOT_FOUND, 0, "%s has no step %u to go back to (`caisson steps %s` lists them)", t->about.id, step, t->about.id);
 	cs_buf_fmt(&line, "rollback %u\n", step);
 	if (drop_merged(t, layer) < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "drop merged layers");
-	/* Newest first: whatever is left after a crash is a state that was. */
-	for (; r == 0 && t->layer >= layer; t->layer--) {
+	/* Newest first, each at once: whatever is left after a crash is a state that was. */
+	while (r == 0 && t->layer >= layer) {
 		char path[48];
 
 		snprintf(path, sizeof path, "layers/%u", t->layer);
-		if (act_remove_tree(t->dir, path) < 0)
+		if (act_remove_tree(t->dir, "dropped") < 0 || act_rename(t->dir, path, t->dir, "dropped", 0) < 0)
 			r = cs_fail(err, CS_E_SYSTEM, errno, "drop a layer");
+		else
+			t->layer--;
 	}
+	(void)act_remove_tree(t->dir, "dropped"); /* the next one tries again */
 	return r < 0 ? r : append(t, &line, err);
 }
 

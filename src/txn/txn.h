@@ -233,15 +233,15 @@ int txn_log(const char *workspace, void (*line)(const char *text, void *arg), vo
 /* Where the next step writes.  Layers are directories that hold `up` and `wk`. */
 struct txn_savepoint {
 	uint32_t layer;      /* counts from 1 */
-	bool fresh;          /* a new one: it must be mounted; else the last step changed nothing and it is used again */
-	int store;           /* the new layer */
+	bool mount;          /* it must be mounted; else it is, and the last step changed nothing: it is used again */
+	int store;           /* the layer to mount */
 	int *lowers;         /* `up`s of older ones, newest first */
 	size_t n_lowers;
 };
-int txn_savepoint(struct txn *t, struct txn_savepoint *ret, struct cs_err *err);
-/* The layer that is used already. */
-int txn_layer_open(struct txn *t, struct txn_savepoint *ret, struct cs_err *err);
+/* mounted: which layer is now, 0: none. */
+int txn_savepoint(struct txn *t, uint32_t mounted, struct txn_savepoint *ret, struct cs_err *err);
 void txn_savepoint_done(struct txn_savepoint *s);
+uint32_t txn_layer(const struct txn *t); /* the newest, 0: none */
 
 struct txn_step {
 	uint32_t n, layer;
@@ -250,6 +250,7 @@ struct txn_step {
 	int status;          /* as of waitpid(2) */
 	bool background;     /* it went on: no savepoint after it until it ended */
 	bool undone;         /* rolled back since */
+	bool nothing;        /* its layer holds what a later step wrote */
 	char *command;       /* escaped */
 };
 /* Appends it to the record; n is filled in. */
