@@ -64,12 +64,21 @@ static size_t word(const char *s)
 	return strcspn(s, "/");
 }
 
+/* Nearly every name is turned away by its first letter. */
+static bool may_match(const char *pattern, const char *name)
+{
+	return strchr("*?[\\", *pattern) || tolower((unsigned char)*pattern) == tolower((unsigned char)*name);
+}
+
 /* All of the pattern from here on; the path may go on beneath. */
 static bool matches_here(const char *pattern, const char *path)
 {
 	while (*pattern) {
-		size_t p = word(pattern), n = word(path);
+		size_t p, n;
 
+		if (!may_match(pattern, path))
+			return false;
+		p = word(pattern), n = word(path);
 		if (!n || !component(pattern, p, path, n))
 			return false;
 		pattern += p + (pattern[p] == '/');
@@ -171,12 +180,38 @@ static bool link_leads_out(const struct txn *t, const struct txn_change *c)
 
 /* ---- attributes ---- */
 
-static enum txn_hold held_for_xattr(const struct txn *t, const struct txn_change *c)
+/* The directory of the layer that the last change was in: changes come in the order of the tree. */
+struct place {
+	int up, dir;
+	const char *of; /* a path in it, or NULL */
+};
+
+static size_t dir_len(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (size_t)(slash - path) : 0;
+}
+
+static int place_of(struct place *at, const char *path, const char **ret_name)
+{
+	size_t n = dir_len(path);
+
+	if (at->of && dir_len(at->of) == n && !strncmp(at->of, path, n)) {
+		*ret_name = path + n + (n > 0);
+		return at->dir;
+	}
+	if (at->dir >= 0)
+		close(at->dir);
+	at->dir = at->up < 0 ? -1 : act_parent(at->up, path, ret_name);
+	at->of = at->dir < 0 ? NULL : path;
+	return at->dir;
+}
+
+static enum txn_hold held_for_xattr(struct place *at, const struct txn_change *c)
 {
 	const char *name;
-	CS_FD int up = openat(t->dir, "up", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	bool top = !strcmp(c->path, ".");
-	CS_FD int dir = up < 0 ? -1 : top ? act_open_dir(up, (name = ".")) : act_parent(up, c->path, &name);
+	int dir = strcmp(c->path, ".") ? place_of(at, c->path, &name) : (name = ".", at->up);
 	char path[512], names[4096];
 	ssize_t n;
 
@@ -262,7 +297,7 @@ static bool moves_protected(const struct txn *t, const struct txn_change *c)
 	return is_protected(t, c->from) || dir < 0 || brings_protected(t, dir, c->path, 0) || brings_protected(t, dir, c->from, 0);
 }
 
-static enum txn_hold judge(const struct txn *t, const struct txn_change *c)
+static enum txn_hold judge(const struct txn *t, const struct txn_change *c, struct place *at)
 {
 	bool times_only = c->kind == TXN_CHANGED && S_ISDIR(c->new.mode) && !(c->differs & ~(unsigned)TXN_TIMES);
 
@@ -282,14 +317,19 @@ static enum txn_hold judge(const struct txn *t, const struct txn_change *c)
 		return TXN_SETID;
 	if ((S_ISLNK(c->new.mode) && link_leads_out(t, c)) || (c->kind == TXN_RENAMED && moves_link_out(t, c)))
 		return TXN_LINK_OUT;
-	return held_for_xattr(t, c);
+	return held_for_xattr(at, c);
 }
 
 void judge_holds(const struct txn *t, struct txn_changes *c)
 {
+	CS_FD int up = openat(t->dir, "up", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct place at = { .up = up, .dir = -1 };
+
 	c->held = 0;
 	for (size_t i = 0; i < c->n; i++) {
-		c->v[i].hold = judge(t, &c->v[i]);
+		c->v[i].hold = judge(t, &c->v[i], &at);
 		c->held += c->v[i].hold != TXN_FREE;
 	}
+	if (at.dir >= 0)
+		close(at.dir);
 }
