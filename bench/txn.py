@@ -82,7 +82,7 @@ class Bench:
         for name in ("bench/start", "bench/bare", "bench/inside", "caisson"):
             shutil.copy(f"{TOP}/build/{name}", self.bin)
         os.mkdir(f"{tmp}/home")
-        os.environ.update(CAISSON_STATE=f"{tmp}/state", HOME=f"{tmp}/home", GIT_CONFIG_NOSYSTEM="1", GIT_OPTIONAL_LOCKS="0")
+        os.environ.update(CAISSON_STATE=f"{tmp}/state", HOME=f"{tmp}/home", GIT_CONFIG_NOSYSTEM="1")
         self.caisson = f"{self.bin}/caisson"
 
     # ---- running ----
@@ -407,7 +407,7 @@ def item_build(b):
     inside.SOURCES = 100
     inside.make_project(f"{ws}/proj")
     v = {k: [] for k in places(b, ws, False)}
-    for _ in range(2 if b.a.quick else 5):
+    for _ in range(2 if b.a.quick else 4):
         for k in random.sample(list(v), len(v)):
             subprocess.run(["make", "-s", "-C", f"{ws}/proj", "clean"], check=True)
             os.sync()
