@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import struct
 import subprocess
 import sys
@@ -131,8 +132,8 @@ def decode_step(data):
 def decode_journal(data):
     r = Reader(data)
     head = r.take(48)
-    magic, undo, part, count, sec, nsec, zero, zero2, crc = struct.unpack("<8sIIQqIIII", head)
-    need(magic == b"CSNJRNL1" and not zero and not zero2 and undo in (0, 1), "head")
+    magic, undo, part, count, sec, nsec, flags, zero, crc = struct.unpack("<8sIIQqIIII", head)
+    need(magic == b"CSNJRNL1" and flags < 4 and not zero and undo in (0, 1), "head")
     need(crc32c(head[:44]) == crc, "head's checksum")
     steps = []
     for _ in range(count):
@@ -210,7 +211,7 @@ SCRIPT = ("echo new content > changed; rm gone; mkdir whole partly; echo a > who
 
 def stat_of(path):
     s = os.lstat(path)
-    return {"ino": s.st_ino, "size": s.st_size, "time": (s.st_mtime_ns // 10**9, s.st_mtime_ns % 10**9)}
+    return {"ino": s.st_ino, "size": s.st_mode & 0o7777 if stat.S_ISDIR(s.st_mode) else s.st_size, "time": (s.st_mtime_ns // 10**9, s.st_mtime_ns % 10**9)}
 
 
 def side(step, which):
