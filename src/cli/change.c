@@ -145,9 +145,8 @@ static void describe(const struct txn_side *s, char *ret, size_t size)
 		snprintf(ret, size, "%s, mode %o", bytes, s->mode & 07777);
 }
 
-void change_tell_conflicts(const struct txn *t, const struct txn_changes *c, const struct cs_strv *paths)
+void change_tell_conflicts(const struct txn *t, const struct txn_changes *c)
 {
-	(void)paths;
 	for (size_t i = 0; i < c->n; i++) {
 		char ours[64], theirs[64], text[256];
 
@@ -246,7 +245,7 @@ int change_commit(struct txn *t, struct txn_changes *c, struct txn_verdict *v, b
 	if (txn_commit(t, c, v, &done, &err) < 0) {
 		say_error("%s: %s", txn_about(t)->id, err.msg);
 		if (err.code == CS_E_CONFLICT && c->conflicts)
-			change_tell_conflicts(t, c, &v->paths);
+			change_tell_conflicts(t, c);
 		return cs_code_exit(err.code);
 	}
 	tell_committed(t, c, &done);

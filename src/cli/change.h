@@ -17,7 +17,7 @@ int change_paths(const struct txn *t, const struct cs_strv *words, struct cs_str
 void change_summary(const struct txn_changes *c, char *ret, size_t size);
 /* Lists what is held back, and what conflicts. */
 void change_tell_held(const struct txn *t, const struct txn_changes *c);
-void change_tell_conflicts(const struct txn *t, const struct txn_changes *c, const struct cs_strv *paths);
+void change_tell_conflicts(const struct txn *t, const struct txn_changes *c);
 /* A terminal on both ends: somebody can be asked. */
 bool change_can_ask(void);
 /* One letter of the given ones; the last is the answer at the end of input. */
