@@ -35,7 +35,8 @@ import tarfile
 import tempfile
 import time
 
-import inside
+sys.dont_write_bytecode = True
+import inside  # noqa: E402
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RUN = ["run", "--quiet", "--memory", "8G", "--pids", "4096", "--disk", "4G", "--cpus", str(os.cpu_count())]
