@@ -228,8 +228,10 @@ static void end_step(struct keeper *k, int status)
 	s->command = NULL;
 	/* While whoever waits reads the result: the next step finds its savepoint made.  If it cannot be
 	 * made now, that step tries again and says why. */
-	if (!k->left_running)
-		(void)savepoint(k, &err);
+	if (k->left_running)
+		return;
+	(void)sandbox_sweep(k->box, NULL, NULL); /* also what was being born while they were counted */
+	(void)savepoint(k, &err);
 }
 
 static void take_ended(struct keeper *k)

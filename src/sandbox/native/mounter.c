@@ -411,11 +411,12 @@ static bool serve(struct mounter *m)
 /* ---- becoming it ---- */
 
 /* Process 1 writes its namespace's maps; before that nobody there owns anything. */
-static int wait_for_maps(void)
+static int wait_for_maps(pid_t caller)
 {
 	char text[64];
 
-	for (int ms = 0; ms < 5000; ms++) {
+	/* Entering the namespace takes away the signal at the caller's death. */
+	for (int ms = 0; ms < 5000 && getppid() == caller; ms++) {
 		if (sys_get(AT_FDCWD, "/proc/self/uid_map", text, sizeof text) > 0)
 			return 0;
 		(void)poll(NULL, 0, 1);
@@ -426,9 +427,10 @@ static int wait_for_maps(void)
 static int take_power(struct mounter *m, int userns)
 {
 	const struct native_ids *ids = &m->p->ids;
+	pid_t caller = getppid();
 
 	if (userns >= 0)
-		return setns(userns, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNS) < 0 ? -1 : wait_for_maps();
+		return setns(userns, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNS) < 0 ? -1 : wait_for_maps(caller);
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP | SECBIT_KEEP_CAPS, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 ||
 	    setresgid(ids->gid, ids->gid, ids->gid) < 0 || setresuid(ids->uid, ids->uid, ids->uid) < 0)
 		return -1;
