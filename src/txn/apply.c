@@ -554,35 +554,35 @@ static const char *base_of(const struct work *w, const struct step *meta)
 	return meta->path;
 }
 
-/* A directory in one that is cut off is so, too, without a mark of its own. */
-static int cut_off(int up, const char *name)
+/* A directory in one that is cut off is so, too; now it says so itself. */
+static int cut_off(int up, const char *name, const char *mark)
 {
 	CS_FD int dir = openat(up, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	char mark[64], v[8];
+	mode_t closed;
+	char v[8];
+	int r;
 
 	if (dir < 0 || layer_xattr(up, name, "redirect", v, 0) >= 0)
-		return dir < 0 ? -1 : 0;
-	snprintf(mark, sizeof mark, "%sopaque", xattrs_prefix());
-	return act_setxattr(dir, mark, "y", 1);
+		return dir < 0 ? -1 : 0; /* a renamed one is of another place of the base */
+	closed = open_up(dir);
+	r = act_setxattr(dir, mark, "y", 1);
+	return closed && act_chmod(dir, closed) < 0 ? -1 : r;
 }
 
-static int hide_by_name(struct work *w, const struct step *s, int up)
+static int hide_by_name(struct work *w, const struct step *s, int up, const char *mark)
 {
 	CS_FD int base = act_open_dir(w->t->ws, base_of(w, s));
 	struct cs_strv names = { 0 };
 	struct stat st;
-	mode_t closed = open_up(up);
 	int r = base < 0 ? 0 : scan_names(base, &names);
 
 	for (size_t i = 0; r == 0 && i < names.n; i++) {
 		if (fstatat(up, names.v[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
-			r = S_ISDIR(st.st_mode) ? cut_off(up, names.v[i]) : 0;
+			r = S_ISDIR(st.st_mode) ? cut_off(up, names.v[i], mark) : 0;
 		else if (act_whiteout(up, names.v[i]) < 0 && errno != EEXIST)
 			r = -1;
 	}
 	cs_strv_done(&names);
-	if (closed && act_chmod(up, closed) < 0)
-		r = -1;
 	return r;
 }
 
@@ -592,13 +592,19 @@ static int hide_names(struct work *w, const struct step *s)
 {
 	char v[8], mark[64];
 	CS_FD int up = act_open_dir(w->up.root, s->path);
+	mode_t closed;
+	int r;
 
 	if (up < 0 || layer_xattr(up, ".", "opaque", v, sizeof v) != 1 || v[0] != 'y')
 		return 0;
-	if (hide_by_name(w, s, up) < 0)
-		return failed(w, s);
 	snprintf(mark, sizeof mark, "%sopaque", xattrs_prefix());
-	return act_delxattr(up, mark) < 0 && errno != ENODATA ? failed(w, s) : 0;
+	closed = open_up(up);
+	r = hide_by_name(w, s, up, mark);
+	if (r == 0 && act_delxattr(up, mark) < 0 && errno != ENODATA)
+		r = -1;
+	if (closed && act_chmod(up, closed) < 0)
+		r = -1;
+	return r < 0 ? failed(w, s) : 0;
 }
 
 /* ---- all ---- */

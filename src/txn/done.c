@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* done.c - what earlier commits of the same transaction did.
  *
- * A commit in parts leaves traces that look like somebody's changes: an opaque
- * directory in the layer still hides what was put into the base beneath it, a
- * redirect still names a place that is empty by now, and every rename changes
- * the times of a directory and of the file's other hard links.
+ * A commit in parts leaves traces that look like somebody's changes: every rename
+ * changes the times of a directory and of the file's other hard links, and what
+ * the layer still says is deleted is somebody's by now if it is there again.
  */
 #include "txn/internal.h"
 
@@ -35,9 +34,7 @@ static void note(struct done *d, const struct step *s)
 	if (s->kind == STEP_META)
 		return;
 	cs_strv_take(&d->touched, slash ? cs_strndup(s->path, (size_t)(slash - s->path)) : cs_strdup("."));
-	if (s->kind == STEP_PLACE)
-		cs_strv_add(&d->placed, s->path);
-	else if (s->kind != STEP_MKDIR)
+	if (s->kind != STEP_PLACE && s->kind != STEP_MKDIR)
 		cs_strv_add(&d->paths, s->path);
 }
 
@@ -63,7 +60,6 @@ int done_read(const struct txn *t, struct done *ret, struct cs_err *err)
 		journal_done(&j);
 	}
 	sort(&ret->paths);
-	sort(&ret->placed);
 	sort(&ret->touched);
 	return 0;
 }
@@ -71,7 +67,6 @@ int done_read(const struct txn *t, struct done *ret, struct cs_err *err)
 void done_done(struct done *d)
 {
 	cs_strv_done(&d->paths);
-	cs_strv_done(&d->placed);
 	cs_strv_done(&d->touched);
 	if (d->undo >= 0)
 		close(d->undo);
@@ -91,11 +86,6 @@ bool done_covers(const struct done *d, const char *path)
 			break;
 	}
 	return false;
-}
-
-bool done_placed(const struct done *d, const char *path)
-{
-	return d && has(&d->placed, path);
 }
 
 bool done_touched(const struct done *d, const char *path, const struct stat *st)

@@ -146,14 +146,13 @@ int scan_names(int dir, struct cs_strv *ret); /* sorted */
 
 /* ---- done.c: what earlier commits of the same transaction did; NULL: nothing ---- */
 struct done {
-	struct cs_strv paths, placed, touched; /* sorted; touched: directories that something was moved in or out of */
-	struct txn_stamp after;                /* changes by others since then have a ctime at or after it */
-	int undo;                              /* what was taken out of the base; -1: nothing */
+	struct cs_strv paths, touched; /* sorted; touched: directories that something was moved in or out of */
+	struct txn_stamp after;        /* changes by others since then have a ctime at or after it */
+	int undo;                      /* what was taken out of the base; -1: nothing */
 };
 int done_read(const struct txn *t, struct done *ret, struct cs_err *err);
 void done_done(struct done *d);
 bool done_covers(const struct done *d, const char *path);  /* it, or a directory above it, was committed */
-bool done_placed(const struct done *d, const char *path);  /* a renamed directory that is there by now */
 bool done_touched(const struct done *d, const char *path, const struct stat *st); /* its ctime is our own doing */
 
 /* ---- compare.c ---- */

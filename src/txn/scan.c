@@ -287,7 +287,7 @@ static int deleted(struct scanner *s, const struct place *p, const char *name, i
 	int r = 0;
 
 	if (path && done_covers(s->l->done, path))
-		return 0; /* it was replaced or deleted by us, and is somebody's or the program's by now */
+		return 0; /* it was deleted or replaced by us, and is somebody's by now */
 	c = add(s, name, TXN_DELETED);
 	if (!c)
 		return -CS_E_LIMIT;
@@ -455,11 +455,7 @@ static int entry(struct scanner *s, const struct place *p, const char *name)
 		return at >= 0 ? deleted(s, p, name, at, &low) : 0;
 	if (!S_ISDIR(st.st_mode))
 		return file(s, p, name, &st, at, &low);
-	{
-		CS_FREE char *path = s->l->done ? cs_printf("%s%s", cs_buf_text(&s->path), name) : NULL;
-
-		from = path && done_placed(s->l->done, path) ? NULL : redirect_of(s, p, name);
-	}
+	from = redirect_of(s, p, name);
 	return from ? renamed(s, p, name, &st, from) : directory(s, p, name, &st, at, &low);
 }
 
@@ -518,7 +514,7 @@ static __attribute__((noinline)) char *place_in_base(int dir, const char *name, 
 	return *v == '/' ? cs_strdup(v + 1) : cs_printf("%s%s%s", base, *base ? "/" : "", *v ? v : name);
 }
 
-static int find_moved(struct scanner *s, int dir, const char *here, const char *base, unsigned depth)
+static int find_moved(struct scanner *s, int dir, const char *base, unsigned depth)
 {
 	struct cs_strv names = { 0 };
 	int r = scan_names(dir, &names) < 0 ? fail(s, "list", "") : 0;
@@ -526,20 +522,16 @@ static int find_moved(struct scanner *s, int dir, const char *here, const char *
 	for (size_t i = 0; r >= 0 && i < names.n; i++) {
 		struct stat st;
 		CS_FD int sub = -1;
-		CS_FREE char *at = NULL, *path = NULL;
+		CS_FREE char *at = NULL;
 		bool moved;
 
 		if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) || depth > TXN_DEPTH_MAX)
 			continue;
-		path = cs_printf("%s%s%s", here, *here ? "/" : "", names.v[i]);
-		if (done_placed(s->l->done, path))
-			at = cs_strdup(path), moved = false;
-		else
-			at = place_in_base(dir, names.v[i], base, &moved);
+		at = place_in_base(dir, names.v[i], base, &moved);
 		if (moved)
 			cs_strv_add(&s->moved, at);
 		sub = open_sub(dir, names.v[i]);
-		r = sub < 0 ? fail(s, "open", names.v[i]) : find_moved(s, sub, path, at, depth + 1);
+		r = sub < 0 ? fail(s, "open", names.v[i]) : find_moved(s, sub, at, depth + 1);
 	}
 	cs_strv_done(&names);
 	return r;
@@ -807,7 +799,7 @@ int scan_layer(const struct scan_layers *l, const struct txn_start *start, struc
 	if (start)
 		s.clock_back = start->boot_id == head_boot_id() && head_boot_offset() < start->boot_offset - 1000;
 	/* Only root's overlayfs writes redirects, and only root can read them. */
-	r = l->n_lower == 1 && geteuid() == 0 ? find_moved(&s, l->upper, "", "", 0) : 0;
+	r = l->n_lower == 1 && geteuid() == 0 ? find_moved(&s, l->upper, "", 0) : 0;
 	if (r >= 0)
 		r = top_directory(&s, &top);
 	if (r >= 0)

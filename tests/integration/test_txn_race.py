@@ -174,7 +174,7 @@ def _(m):
     p = Writer(edit, pause=0.1)
     try:
         for k in range(40):
-            t = w.run(*sh(f"sleep 0.0{k % 3}; echo {k} >f{k % 6}; echo {k} >f{(k + 1) % 6}; rm f{(k + 3) % 6}"))
+            t = w.run(*sh(f"sleep 0.0{k % 3}; echo {k} >f{k % 6}; echo {k} >f{(k + 1) % 6}; rm -f f{(k + 3) % 6}"))
             r = w.cmd("commit", t)
             check(r.status in (0, 1), f"commit: {r}")
             got[r.status] += 1
