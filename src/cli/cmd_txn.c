@@ -258,21 +258,28 @@ static int commit_paths(const struct txn *t, struct commit_args *a, const struct
 	return r;
 }
 
-/* A path that nothing changed at is a slip of the keyboard. */
+static bool is_changed_at(const struct txn_changes *c, const char *path)
+{
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < c->n; i++)
+		if (!strncmp(c->v[i].path, path, n) && (!c->v[i].path[n] || c->v[i].path[n] == '/'))
+			return true;
+	return false;
+}
+
+/* A path that nothing changed at is a slip of the keyboard; if all are, there is nothing to do. */
 static int check_paths(const struct txn_changes *c, const struct cs_strv *paths, struct cs_err *err)
 {
-	for (size_t i = 0; i < paths->n; i++) {
-		size_t n = strlen(paths->v[i]);
-		bool found = false;
-		char shown[256];
+	size_t idle = 0;
+	char shown[256];
 
-		for (size_t k = 0; k < c->n && !found; k++)
-			found = !strncmp(c->v[k].path, paths->v[i], n) && (!c->v[k].path[n] || c->v[k].path[n] == '/');
-		if (!found)
-			return cs_fail(err, CS_E_NOT_FOUND, 0, "nothing is changed at '%s'; `caisson diff --name-status` lists what is",
-				       cs_escape_to(shown, sizeof shown, paths->v[i]));
-	}
-	return 0;
+	for (size_t i = 0; i < paths->n; i++)
+		if (!is_changed_at(c, paths->v[i])) {
+			idle++;
+			say_note("nothing is changed at '%s'", cs_escape_to(shown, sizeof shown, paths->v[i]));
+		}
+	return idle && idle == paths->n ? cs_fail(err, CS_E_NOT_FOUND, 0, "nothing to commit there; `caisson diff --name-status` lists what is changed") : 0;
 }
 
 static int commit_found(struct txn *t, struct commit_args *a, const struct cs_strv *words)

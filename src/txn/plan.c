@@ -319,12 +319,22 @@ static bool takes_meta(const struct planner *p, const char *path)
 	return false;
 }
 
+/* Renamed, and renamed back. */
+static bool comes_back(const struct planner *p, const struct step *take)
+{
+	for (size_t i = 0; i < p->j->n; i++)
+		if (p->j->v[i].kind == STEP_PLACE && p->j->v[i].n == take->n && !strcmp(p->j->v[i].path, take->path))
+			return true;
+	return false;
+}
+
 /* Does it leave its place: with a renamed directory, or because something else comes there?  Without
  * renames nothing happens in a directory that goes. */
 static bool leaves(const struct planner *p, const char *base)
 {
 	for (size_t i = 0; p->moves[p->c->n] && i < p->j->n; i++)
-		if ((p->j->v[i].kind == STEP_TAKE || p->j->v[i].kind == STEP_SWAP) && judge_listed(&(struct cs_strv){ .v = &p->j->v[i].path, .n = 1 }, base))
+		if ((p->j->v[i].kind == STEP_TAKE || p->j->v[i].kind == STEP_SWAP) && judge_listed(&(struct cs_strv){ .v = &p->j->v[i].path, .n = 1 }, base) &&
+		    !comes_back(p, &p->j->v[i]))
 			return true;
 	return false;
 }
