@@ -256,7 +256,7 @@ def _(m):
     changed(w)
     equal(w.cmd("commit", t, "/etc/passwd").status, 125, "a path outside")
     w.undo(t)
-    w.commit(t, "no/such")
+    w.commit(t, "no/such", status=125)
     unchanged(w.dir, before, "after a commit of a path that is not in it")
 
 
