@@ -254,6 +254,8 @@ enum merge_how {
 };
 /* What the newer layer says goes over the older one; both are directories' descriptors. */
 int merge_layer(int older, int newer, enum merge_how how, struct cs_err *err);
+/* Takes the whiteouts out of a layer that hide nothing of the base. */
+int merge_tidy(int up, int base, struct cs_err *err);
 
 /* ---- steps.c ---- */
 bool steps_any(const struct txn *t);

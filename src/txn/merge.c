@@ -84,6 +84,35 @@ static int copy_file(int from, const char *name, const struct stat *st, int to)
 	return symlinkat(target, to, name);
 }
 
+/* ---- where things come from ----
+ *
+ * overlayfs notes the origin of what it copied up, and what has one but no base any more was deleted by
+ * somebody meanwhile.  In the newer layer that may be a file of the older one: then the older one's counts. */
+
+struct origin {
+	char v[256];
+	ssize_t len; /* -1: none */
+};
+
+static void get_origin(int dir, const char *name, struct origin *ret)
+{
+	ret->len = layer_xattr(dir, name, "origin", ret->v, sizeof ret->v);
+}
+
+static int put_origin(int dir, const char *name, const struct stat *st, const struct origin *o)
+{
+	bool opened = !S_ISLNK(st->st_mode) && open_up(dir, name, st, 0200);
+	char path[512], full[64];
+	int r = xattrs_path(dir, name, path, sizeof path);
+
+	snprintf(full, sizeof full, "%sorigin", xattrs_prefix());
+	if (r == 0)
+		r = o->len < 0 ? lremovexattr(path, full) : lsetxattr(path, full, o->v, (size_t)o->len, 0);
+	if (opened)
+		(void)fchmodat(dir, name, st->st_mode & 07777, 0);
+	return r < 0 && errno != ENODATA && errno != ENOTSUP && errno != EPERM ? -1 : 0;
+}
+
 static int copy_whole(int from, const char *name, const struct stat *st, int to)
 {
 	bool opened = S_ISREG(st->st_mode) && open_up(from, name, st, 0400);
@@ -96,7 +125,7 @@ static int copy_whole(int from, const char *name, const struct stat *st, int to)
 	return r;
 }
 
-static int place_file(struct merger *m, int from, const char *name, const struct stat *st, int to)
+static int place_anew(struct merger *m, int from, const char *name, const struct stat *st, int to)
 {
 	if (act_remove_tree(to, name) < 0)
 		return -1;
@@ -108,6 +137,21 @@ static int place_file(struct merger *m, int from, const char *name, const struct
 	if (m->how != MERGE_COPY && linkat(from, name, to, name, 0) == 0)
 		return 0;
 	return copy_whole(from, name, st, to);
+}
+
+static int place_file(struct merger *m, int from, const char *name, const struct stat *st, int to)
+{
+	struct stat there;
+	bool is_next = !layer_is_whiteout(st) && fstatat(to, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && !layer_is_whiteout(&there);
+	struct origin older, newer;
+
+	if (m->how == MERGE_LINK || !is_next)
+		return place_anew(m, from, name, st, to);
+	get_origin(to, name, &older);
+	get_origin(from, name, &newer);
+	if (place_anew(m, from, name, st, to) < 0)
+		return -1;
+	return newer.len < 0 ? 0 : put_origin(to, name, st, &older);
 }
 
 static int mark_opaque(int dir, const char *name)
@@ -129,17 +173,21 @@ static bool is_opaque(int dir, const char *name)
 
 static int merge_dirs(struct merger *m, int newer, int older, unsigned depth);
 
-static int merge_into(struct merger *m, int newer, const char *name, const struct stat *st, int older, unsigned depth)
+static int merge_into(struct merger *m, int newer, const char *name, const struct stat *st, int older, bool is_next, unsigned depth)
 {
 	CS_FD int from = openat(newer, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	CS_FD int to = openat(older, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct origin was;
 
 	if (from < 0 || to < 0)
 		return fail(m, name);
 	if (merge_dirs(m, from, to, depth + 1) < 0)
 		return -CS_E_SYSTEM;
+	get_origin(older, name, &was);
 	/* Last: a directory may become closed. */
-	return drop_xattrs(newer, name, older) < 0 || copy_meta(newer, name, st, older) < 0 ? fail(m, name) : 0;
+	if (drop_xattrs(newer, name, older) < 0 || copy_meta(newer, name, st, older) < 0)
+		return fail(m, name);
+	return is_next && put_origin(older, name, st, &was) < 0 ? fail(m, name) : 0;
 }
 
 /* Where there is none yet. */
@@ -169,7 +217,7 @@ static int merge_dir(struct merger *m, int newer, const char *name, const struct
 		r = place_dir(m, newer, name, older);
 	if (r == 1) /* moved as it was, but for its mode */
 		return opened && fchmodat(older, name, st->st_mode & 07777, 0) < 0 ? fail(m, name) : 0;
-	r = r < 0 ? fail(m, name) : merge_into(m, newer, name, st, older, depth);
+	r = r < 0 ? fail(m, name) : merge_into(m, newer, name, st, older, exists, depth);
 	if (r == 0 && m->how == MERGE_MOVE)
 		(void)act_unlink(newer, name, AT_REMOVEDIR); /* in a closed one it stays until the layer goes */
 	else if (opened)
@@ -216,4 +264,66 @@ int merge_layer(int older, int newer, enum merge_how how, struct cs_err *err)
 	    (geteuid() == 0 && fchown(older, st.st_uid, st.st_gid) < 0) || futimens(older, times) < 0)
 		return fail(&m, ".");
 	return 0;
+}
+
+/* ---- whiteouts that hide nothing ---- */
+
+static int tidy(struct merger *m, int up, int base, unsigned depth);
+
+static int tidy_dir(struct merger *m, int up, const char *name, const struct stat *st, int base, unsigned depth)
+{
+	bool opened = open_up(up, name, st, 0700);
+	CS_FD int sub = openat(up, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CS_FD int below = base < 0 || is_opaque(up, name) ? -1 : openat(base, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int r = sub < 0 ? fail(m, name) : tidy(m, sub, below, depth + 1);
+
+	if (opened)
+		(void)fchmodat(up, name, st->st_mode & 07777, 0);
+	return r;
+}
+
+/* base: -1 where nothing of it shows. */
+static bool hides_nothing(int base, const char *name)
+{
+	struct stat st;
+
+	return base < 0 || (fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) < 0 && (errno == ENOENT || errno == ENOTDIR));
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as TXN_DEPTH_MAX allows */
+static int tidy(struct merger *m, int up, int base, unsigned depth)
+{
+	struct cs_strv names = { 0 };
+	struct stat st, own;
+	bool removed = false;
+	int r = depth > TXN_DEPTH_MAX || fstat(up, &own) < 0 || scan_names(up, &names) < 0 ? fail(m, ".") : 0;
+
+	for (size_t i = 0; r == 0 && i < names.n; i++) {
+		const char *name = names.v[i];
+
+		if (fstatat(up, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			r = fail(m, name);
+		else if (S_ISDIR(st.st_mode))
+			r = tidy_dir(m, up, name, &st, base, depth);
+		else if (layer_is_whiteout(&st) && hides_nothing(base, name)) {
+			r = act_unlink(up, name, 0) < 0 ? fail(m, name) : 0;
+			removed = true;
+		}
+	}
+	cs_strv_done(&names);
+	if (r == 0 && removed && futimens(up, (struct timespec[]){ own.st_atim, own.st_mtim }) < 0)
+		r = fail(m, ".");
+	return r;
+}
+
+int merge_tidy(int up, int base, struct cs_err *err)
+{
+	struct merger m = { MERGE_MOVE, err };
+	struct stat st;
+	bool opened = fstat(up, &st) == 0 && open_up(up, ".", &st, 0700);
+	int r = tidy(&m, up, base, 0);
+
+	if (opened)
+		(void)fchmod(up, st.st_mode & 07777);
+	return r;
 }

@@ -169,7 +169,7 @@ static bool same_root(int a, int b)
 static int make_layer(struct txn *t, uint32_t n)
 {
 	char path[48];
-	CS_FD int up = -1, wk = -1, both = -1, below = n > 1 ? open_layer(t, n - 1, "up") : fcntl(t->ws, F_DUPFD_CLOEXEC, 3);
+	CS_FD int dir = -1, up = -1, wk = -1, below = n > 1 ? open_layer(t, n - 1, "up") : fcntl(t->ws, F_DUPFD_CLOEXEC, 3);
 
 	if (act_mkdir(t->dir, "layers", 0700) < 0 && errno != EEXIST)
 		return -1;
@@ -183,10 +183,13 @@ static int make_layer(struct txn *t, uint32_t n)
 	snprintf(path, sizeof path, "layers/%u/wk", n);
 	if (act_mkdir(t->dir, path, 0700) < 0)
 		return -1;
+	dir = open_layer(t, n, "");
 	up = open_layer(t, n, "up");
 	wk = open_layer(t, n, "wk");
-	both = open_layer(t, n, "");
-	if (up < 0 || wk < 0 || both < 0 || below < 0 || copy_root(below, both) < 0 || fchmod(both, 0700) < 0 || copy_root(below, wk) < 0 || fchmod(wk, 0700) < 0 || copy_xattrs_all(below, ".", up, ".") < 0)
+	/* Its owner's: who mounts it has that id, and no power over what is root's. */
+	if (dir < 0 || copy_root(below, dir) < 0 || fchmod(dir, 0700) < 0)
+		return -1;
+	if (up < 0 || wk < 0 || below < 0 || copy_root(below, wk) < 0 || fchmod(wk, 0700) < 0 || copy_xattrs_all(below, ".", up, ".") < 0)
 		return -1;
 	return copy_root(below, up);
 }
@@ -462,6 +465,9 @@ int txn_flatten(struct txn *t, struct cs_err *err)
 		if (r == 0 && act_remove_tree(t->dir, path) < 0)
 			r = cs_fail(err, CS_E_SYSTEM, errno, "put the layers together");
 	}
+	/* What one step made and another removed: a program never made such, and a commit does not look for them. */
+	if (r == 0 && t->ws >= 0)
+		r = merge_tidy(up, t->ws, err);
 	if (r == 0 && act_remove_tree(t->dir, "layers") < 0)
 		r = cs_fail(err, CS_E_SYSTEM, errno, "put the layers together");
 	return r;
