@@ -52,6 +52,7 @@ class Session:
         self.m, self.caisson = m, caisson or m.caisson
         self.ws = tree(m, ws or m.fresh("ws"), files)
         self.state = state or m.fresh("state")
+        self.own_state = not state
         if id:
             self.id = id
             return
@@ -64,11 +65,13 @@ class Session:
         return self
 
     def __exit__(self, *what):
-        for id in [self.id] + [t["id"] for t in self.listed(quiet=True)]:
+        ids = {self.id} | ({t["id"] for t in self.listed(quiet=True)} if self.own_state else set())
+        for id in ids if self.alive() or self.own_state else ():
             self.cmd("kill", "--force", id)
         until(lambda: not self.alive(), 10)
-        self.cmd("gc")
-        shutil.rmtree(self.state, ignore_errors=True)
+        if self.own_state:
+            self.cmd("gc")
+            shutil.rmtree(self.state, ignore_errors=True)
         return False
 
     def cmd(self, *args, env=None, **kw):
@@ -864,7 +867,10 @@ def _(m):
         t.type("\x03")
         equal(t.end(), 130, "status after Ctrl-C")
         t = Terminal(s, "cat")
-        t.type("line\n\x04")
+        t.type("line\n")
+        t.read("line\r\n")
+        t.read("line\r\n")
+        t.type("\x04")
         equal(t.end(), 0, "status after Ctrl-D")
         s.ok("true")
 
@@ -878,6 +884,413 @@ def _(m):
         t.p.kill() if not until(lambda: t.p.poll() is not None, 5) else None
         t.p.wait()
         check(until(lambda: s.exec("true").status == 0, 10, 0.1), "the session does not come back")
+
+
+# ---- killed ----
+
+
+def cut_short(s, done, looks, allowed, what):
+    """The keeper was killed: nothing of it lives, one line says so, and the change set is one of those allowed."""
+    check(until(lambda: not s.alive(), 10), f"{what}: still alive")
+    r = s.good("txn", "list", "--all", "--json")
+    check(len(r.err.splitlines()) <= 1, f"{what}: more than a line: {r.err!r}")
+    state = s.fate()
+    if state is None:
+        check(any(timeless(looks[i]) == timeless(looks[0]) for i in allowed), f"{what}: nothing is left of {done} steps ({r.err!r})")
+        return
+    equal(state, "pending", f"{what}: state")
+    s.good("commit", "-y", "--allow", "*", s.id)
+    got = plain(s.ws)
+    if not any(got == timeless(looks[i]) for i in allowed):
+        same(got, timeless(looks[max(allowed)]), f"{what}: neither of {sorted(allowed)}")
+
+
+def script(s, run, steps, back):
+    """Steps, perhaps a rollback and one more, and the end; yields what is being done and which states are right if it is cut short."""
+    looks = {0: session_walk.look(s.ws)}
+    at = 0
+    for i in range(steps):
+        yield looks, {at}
+        r = run("exec", s.id, "--", "python3", "-I", "-S", s.walk(), str(i), "3")
+        looks.update({at + 1: json.loads(r.out)} if r.out else {})
+        if r.status:
+            yield looks, {at, at + 1} & set(looks)  # it had been done, perhaps, when its record could not be made
+            return
+        at += 1
+    yield looks, set(range(back - 1, at + 1))
+    if run("rollback", f"{s.id}@{back}").status:
+        return
+    at = back - 1
+    yield looks, {at}
+    r = run("exec", s.id, "--", "python3", "-I", "-S", s.walk(), "50", "3")
+    looks.update({100: json.loads(r.out)} if r.out else {})
+    if r.status:
+        yield looks, {at, 100} & set(looks)
+        return
+    at = 100
+    yield looks, {at}
+    run("end", s.id)
+
+
+@test("a keeper killed at any moment leaves no process, and the change set is complete up to the last step")
+def _(m):
+    dice = random.Random(SEED)
+    for i in range(8):
+        with walk_session(m, files=["a", "b", "d1/a", "d1/d2/b", "d2/c"]) as s:
+            pids = tree_of(s.keeper())
+            looks, at = {0: session_walk.look(s.ws)}, 0
+            when = dice.randrange(1, 5)
+            for n in range(when):
+                looks[n + 1] = json.loads(s.ok("--", "python3", "-I", "-S", s.walk(), str(i * 10 + n), "4"))
+                at = n + 1
+            keeper = s.keeper()
+            how = i % 4
+            p = None
+            if how == 0:  # in the middle of a step that writes nothing
+                p = s.start("echo up; exec sleep 1234")
+                running(s, p)
+            elif how == 1:  # somewhere in a step and its push
+                p = s.start("true")
+                time.sleep(dice.random() * 0.03)
+            elif how == 2:  # in the end
+                p = m.popen([s.caisson, "end", s.id], env={"CAISSON_STATE": s.state}, cwd=s.ws)
+                time.sleep(dice.random() * 0.02)
+            pids += tree_of(keeper)
+            try:
+                os.kill(keeper, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            if p:
+                status, _, err = finish(p)
+                check(status in (0, 125), f"the client: {status} {err!r}")
+                check(all(x.startswith("caisson: ") for x in err.splitlines()), f"the client: {err!r}")
+            check(until(lambda: all(gone(x) for x in set(pids)), 10), f"processes are left: {[x for x in set(pids) if not gone(x)]}")
+            refused(s.exec("true"), "no session")
+            cut_short(s, at, looks, {at}, f"{i}")
+            check(until(lambda: not m.left() or s.cmd("gc") is None, 5), f"left: {m.left()}")
+
+
+def fault_points(m, binary):
+    """How many there are in the script."""
+    with walk_session(m, files=BASE, caisson=binary, env={"CAISSON_FAULT_LIST": os.path.join(m.dir, "points")}) as s:
+        for _ in script(s, lambda *a: s.good(*a), steps=17, back=16):
+            pass
+    with open(os.path.join(m.dir, "points")) as f:
+        n = len(f.read().split())
+    os.unlink(os.path.join(m.dir, "points"))
+    return n
+
+
+BASE = ["a", "b", "d1/a", "d1/d2/b", "d2/c", "d2/x y"]
+
+
+def with_faults(m, kind, seconds, one):
+    if not os.path.exists(WITH_FAULTS):
+        note("no build with fault points")
+        return
+    binary = os.path.join(m.dir, "caisson-with-faults")
+    shutil.copy2(WITH_FAULTS, binary)
+    os.chmod(binary, 0o755)
+    copy_walk(m)
+    n = fault_points(m, binary)
+    todo = list(range(1, n + 1))
+    random.Random(SEED).shuffle(todo)
+    end = time.monotonic() + seconds
+    wrong, done = [], []
+
+    def go(at):
+        if not ALL_FAULTS and time.monotonic() > end:
+            return
+        done.append(at)
+        try:
+            one(m, binary, at)
+        except Exception as e:  # noqa: BLE001
+            wrong.append(f"point {at}: {type(e).__name__ if not isinstance(e, AssertionError) else ''} {e}")
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        list(pool.map(go, todo))
+    note(f"{m.name}: {kind}: {len(done)} of {n} points")
+    for w in wrong[:5]:
+        note(w)
+    check(not wrong, f"{len(wrong)} of {len(done)} went wrong")
+
+
+def killed_at(m, binary, at):
+    ws = tree(m, m.fresh("ws"), BASE)
+    before = session_walk.look(ws)
+    try:
+        s = walk_session(m, ws=ws, caisson=binary, env={"CAISSON_FAULT": str(at)})
+    except AssertionError:  # in begin
+        s = Session(m, ws=ws, id="t-none", caisson=binary)
+        with s:
+            same(session_walk.look(ws), before, "the workspace")
+            equal(s.listed(), [], "transactions")
+        return
+    with s:
+        looks, allowed = {}, {0}
+        for looks, allowed in script(s, s.cmd, steps=17, back=16):
+            pass
+        if s.fate() == "live":
+            return  # past the last point
+        cut_short(s, max(allowed), looks, allowed, "killed")
+
+
+@test("a keeper killed at any call that changes the disk loses no finished step")
+def _(m):
+    with_faults(m, "killed", 9, killed_at)
+
+
+def full_at(m, binary, at):
+    """One call fails; whatever is told, it can be done again."""
+    ws = tree(m, m.fresh("ws"), BASE)
+    try:
+        s = walk_session(m, ws=ws, caisson=binary, env={"CAISSON_FAULT": f"{at}:{errno.ENOSPC}"})
+    except AssertionError:
+        with Session(m, ws=ws, id="t-none", caisson=binary) as s:
+            equal(s.listed(), [], "transactions")
+        return
+    failures = []
+
+    def run(*args):
+        r = s.cmd(*args)
+        if r.status:
+            refused(r, status=r.status)
+            failures.append(args[0])
+            check(len(failures) == 1, f"failed again: {args[0]} {r}")
+            if args[0] == "end":
+                return r
+            r = s.cmd(*args)
+            check(r.status == 0, f"again: {args[0]} {r}")
+        return r
+    with s:
+        looks, allowed = {}, {0}
+        for looks, allowed in script(s, run, steps=17, back=16):
+            pass
+        cut_short(s, max(allowed), looks, allowed, "refused")
+
+
+@test("a keeper whose disk refuses any one call says so, and it can be done again")
+def _(m):
+    with_faults(m, "refused", 9, full_at)
+
+
+# ---- attacks from inside ----
+
+
+@test("a step cannot end or stop what the session stands on")
+def _(m):
+    with Session(m, "--pids", "200") as s:
+        s.ok("echo kept >kept")
+        for text in ("kill -9 -1; true", "for p in 1 2 3 4 5; do kill -9 $p; kill -STOP $p; kill -TERM $p; done 2>/dev/null; true",
+                     "kill -STOP -1; kill -9 $$", "for p in /proc/[0-9]*; do kill -9 ${p#/proc/}; done 2>/dev/null",
+                     "for i in 1 2 3 4 5 6 7 8; do for p in /proc/[0-9]*; do p=${p#/proc/}; test $p = $$ || kill -STOP $p; done; done 2>/dev/null; true"):
+            r = s.exec("-t", "20s", text)
+            check(r.status in (0, 137), f"{text!r}: {r}")
+            equal(s.ok("cat kept"), "kept\n", f"after {text!r}")
+        s.ok("echo more >more")
+        equal([x["rolled_back"] for x in s.steps()].count(True), 0, "rolled back")
+
+
+@test("a fork bomb is swept away with its step")
+def _(m):
+    with Session(m, "--pids", "80") as s:
+        s.ok("echo kept >kept")
+        r = s.exec("-t", "1500ms", "bomb() { bomb | bomb & }; bomb; while :; do :; done", timeout=60)
+        equal(r.status, 124, f"status ({r})")
+        equal(s.ok("cat kept; ps ax | wc -l | tr -d ' ' | sed 's/^[0-9]$/few/'"), "kept\nfew\n", "after it")
+        r = s.exec("i=0; while test $i -lt 40; do setsid -f sleep 1234; i=$((i+1)); done", timeout=60)
+        equal(s.ok("ps ax | grep -c '[s]leep' || true"), "0\n", "sleeping")
+
+
+@test("a step that fills the disk is ended for that reason, and the session lives on")
+def _(m):
+    with Session(m, "--disk", "8M") as s:
+        s.ok("echo kept >kept")
+        r = s.exec("head -c 40000000 /dev/zero >big; echo wrote $?; sleep 5")
+        check(r.status != 0 or "wrote 1" in r.out, f"it was not stopped: {r}")
+        holds(r.err, "disk limit", "the reason") if r.status == 137 else holds(r.err, "No space", "the reason")
+        n = s.steps()[-1]["step"]
+        s.back(n)
+        equal(s.ok("cat kept; ls"), "kept\nkept\n", "after going back")
+        s.ok("echo small >small")
+
+
+@test("descriptors, working directories and tricks at the mount point do not outlive a step")
+def _(m):
+    with Session(m, files=["d/f"]) as s:
+        s.ok("cd d; exec 9>>f; setsid -f sh -c 'cd .; sleep 0.5; echo late >&9; echo late >late; sleep 1234' >/dev/null 2>&1; true")
+        s.ok("echo two >two")
+        time.sleep(0.7)
+        equal(s.ok("cat d/f; ls d"), "d/f before\nf\n", "nothing came late")
+        for text in (f"mv {s.ws} {s.ws}.old; ln -s / {s.ws}", f"rmdir {s.ws}; umount {s.ws}; umount -l {s.ws}", f"mount -t tmpfs none {s.ws}; mount --bind /tmp {s.ws}",
+                     "unshare -rm sh -c 'mount -t tmpfs none .'", f"mv {s.ws}/* /tmp/; rm -rf {s.ws}; ln -s /etc {s.ws}"):
+            s.exec(text)
+            r = s.exec("pwd; test ! -L . && touch ok && ls -d ok")
+            equal((r.status, r.out), (0, f"{s.ws}\nok\n"), f"after {text!r}")
+        equal(sorted(os.listdir(s.ws)), ["d"], "the workspace")
+        # Below /tmp the directories above it are the program's own: it can only hurt itself.
+        s.exec(f"cd /; mv {os.path.dirname(s.ws)} /tmp/x; mkdir -p {os.path.dirname(s.ws)}; ln -s /etc {s.ws}")
+        r = s.exec("echo x >x")
+        refused(r) if r.status == 125 else None
+        s.end()
+        equal(sorted(os.listdir(s.ws)), ["d"], "the workspace")
+
+
+@test("a step has no descriptor of ours and cannot reach the keeper, the store or the older layers")
+def _(m):
+    with Session(m) as s:
+        s.ok("echo one >one")
+        s.ok("echo two >two")
+        equal(s.ok("--", "python3", "-I", "-c", "import os; print([n for n in sorted(os.listdir('/proc/self/fd')) if os.path.exists('/proc/self/fd/' + n)])"),
+              "['0', '1', '2']\n", "descriptors")
+        r = s.exec("--", "python3", "-I", "-c", f"""
+import os, socket
+for p in ({s.socket()!r}, {s.state!r}, {os.path.join(s.state, 'live', s.id, 'layers', '1', 'up', 'one')!r}):
+    assert not os.path.exists(p), p
+try:
+    socket.socket(socket.AF_UNIX).connect({s.socket()!r})
+    raise SystemExit('connected')
+except OSError:
+    pass
+for pid in filter(str.isdigit, os.listdir('/proc')):
+    if int(pid) == os.getpid():
+        continue
+    for what in ('fd', 'root', 'cwd', 'mem', 'ns/mnt'):
+        try:
+            x = os.listdir(f'/proc/{{pid}}/{{what}}') if what in ('fd', 'root') else open(f'/proc/{{pid}}/{{what}}', 'rb').read(1)
+            raise SystemExit(f'{{what}} of {{pid}}: {{x}}') if what in ('fd', 'mem') else None
+        except OSError:
+            pass
+""")
+        equal(r.status, 0, f"{r}")
+
+
+# ---- attacks from outside ----
+
+
+def frame(what, a=0, b=0, data=b"", length=None):
+    return struct.pack("=IIQII", what, a, b, len(data) if length is None else length, 0) + data
+
+
+def dial(s):
+    c = socket.socket(socket.AF_UNIX)
+    c.connect(s.socket())
+    c.settimeout(10)
+    return c
+
+
+def words(argv, env=(), cwd=""):
+    return struct.pack("=II", len(argv), len(env)) + b"".join(w.encode() + b"\0" for w in (*argv, *env, cwd))
+
+
+@test("another user cannot connect to a keeper, and a stranger's directory of sockets is not used")
+def _(m):
+    if os.geteuid() != 0:
+        return
+    with Session(m) as s:
+        st = os.stat(s.socket())
+        equal((st.st_mode & 0o777, st.st_uid, os.stat(os.path.dirname(s.socket())).st_mode & 0o777), (0o600, m.uid, 0o700), "modes")
+        r = subprocess.run([PYTHON, "-I", "-c", f"import socket; socket.socket(socket.AF_UNIX).connect({s.socket()!r})"], user=OTHER_UID + 1, group=OTHER_UID + 1,
+                           extra_groups=[], stderr=subprocess.PIPE, timeout=20, check=False)
+        holds(r.stderr.decode(), "PermissionError", "the other user")
+    if m.is_root:
+        return
+    uid = 300000 + os.getpid() % 100000
+    fall_back = f"/tmp/caisson-{uid}"
+    os.mkdir(fall_back + ".live", 0o777)
+    try:
+        os.chown(fall_back + ".live", OTHER_UID, OTHER_UID)
+        ws = m.fresh("ws")
+        os.chown(ws, uid, uid)
+        r = subprocess.run([m.caisson, "begin"], cwd=ws, env={"PATH": SYSTEM_PATH, "HOME": "/nowhere"}, user=uid, group=uid, extra_groups=[],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20, check=False)
+        equal((r.returncode, r.stdout), (125, b""), f"begin ({r.stderr!r})")
+        check(b"yours alone" in r.stderr or b"denied" in r.stderr.lower(), f"{r.stderr!r}")
+    finally:
+        for d in (fall_back, fall_back + ".live"):
+            shutil.rmtree(d, ignore_errors=True)
+
+
+@test("garbage, huge, short and lying frames do not end a session nor make it hang")
+def _(m):
+    dice = random.Random(SEED)
+    with Session(m) as s:
+        s.ok("echo kept >kept")
+        keeper = s.keeper()
+        before = len(os.listdir(f"/proc/{keeper}/fd"))
+        null = os.open("/dev/null", os.O_RDWR)
+        bad = [dice.randbytes(24), dice.randbytes(1000), frame(EXEC, length=0xffffffff), frame(EXEC, length=(2 << 20) + 1), frame(EXEC), frame(99), frame(0),
+               frame(EXEC, data=words(["true"])), frame(EXEC, data=b"x" * 100), frame(EXEC, data=struct.pack("=II", 0, 0) + b"\0"),
+               frame(EXEC, data=struct.pack("=II", 0xffffffff, 0xffffffff) + b"a\0"), frame(EXEC, data=struct.pack("=II", 3, 3) + b"a\0"),
+               frame(EXEC, data=struct.pack("=II", 1, 1) + b"true"), frame(SIGNAL, a=9), frame(SIGNAL, a=0xffffffff), frame(ROLLBACK, a=0),
+               frame(ROLLBACK, a=0xffffffff), frame(ERROR, data=b"x"), frame(EXEC, data=words(["x"] * 70000))]
+        for data in bad:
+            for n_fds in (0, 1, 3, 5):
+                with dial(s) as c:
+                    c.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null] * n_fds))] if n_fds and data[:4] != frame(99)[:4] else [])
+                    c.shutdown(socket.SHUT_WR)
+        equal(s.ok("cat kept"), "kept\n", "a step")
+        with dial(s) as c, dial(s) as d:  # one that stops in the middle, one that gets no further than the length
+            c.sendmsg([frame(EXEC, length=1000) + b"x" * 10], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null] * 3))])
+            d.send(b"x")
+            r = s.exec("cat kept", timeout=40)
+            equal((r.status, r.out), (0, "kept\n"), f"with two that say no more ({r})")
+        with dial(s) as c:  # a step by hand, and its client goes away at once
+            c.sendmsg([frame(EXEC, data=words(["sleep", "1234"]))], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null] * 3))])
+        check(until(lambda: s.exec("true").status == 0, 15, 0.1), "the session does not come back")
+        os.close(null)
+        check(until(lambda: len(os.listdir(f"/proc/{keeper}/fd")) <= before + 2, 5), f"descriptors: {before}, then {os.listdir(f'/proc/{keeper}/fd')}")
+        equal(s.keeper(), keeper, "the keeper")
+
+
+@test("a thousand connections, and more clients than a session takes at once")
+def _(m):
+    with Session(m) as s:
+        for _ in range(10):
+            held = []
+            for _ in range(100):
+                c = socket.socket(socket.AF_UNIX)
+                c.setblocking(False)
+                try:
+                    c.connect(s.socket())
+                    held.append(c)
+                except OSError:
+                    c.close()
+            for c in held:
+                c.close()
+        equal(s.ok("echo on"), "on\n", "a step")
+        held = [dial(s) for _ in range(16)]
+        time.sleep(0.1)
+        refused(s.exec("true"), "too many clients")
+        refused(s.cmd("fork", s.id), "too many clients")
+        for c in held:
+            c.close()
+        check(until(lambda: s.exec("true").status == 0, 10, 0.05), "the session does not come back")
+
+
+@test("a keeper holds nothing of who began it, and does not wait for it")
+def _(m):
+    r, w = os.pipe()
+    ws, state = m.fresh("ws"), m.fresh("state")
+    p = m.popen([m.caisson, "begin", "-w", ws], env={"CAISSON_STATE": state}, pass_fds=[w])
+    status, out, err = finish(p)
+    os.close(w)
+    with Session(m, ws=ws, id=out.strip() or "t-none", state=state) as s:
+        equal(status, 0, f"begin ({err!r})")
+        check(select.select([r], [], [], 5)[0] and os.read(r, 1) == b"", "somebody still holds the pipe")
+        s.end()
+    os.close(r)
+    for closed in ((0,), (0, 1, 2)):
+        def prepare(fds=closed):
+            for fd in fds:
+                os.close(fd)
+        s = Session(m, ws=ws, id="t-none", state=state)
+        p = s.cmd("begin", "-w", ws, prepare=prepare)
+        for t in s.listed():
+            s.cmd("kill", "--force", t["id"])
+            s.id = t["id"]
+            check(until(lambda: not s.alive(), 5), "alive")
+        check(p.status in (0, 125), f"{p}")
+    shutil.rmtree(state, ignore_errors=True)
 
 
 if __name__ == "__main__":
