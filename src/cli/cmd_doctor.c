@@ -208,33 +208,34 @@ static void add_id_range(struct findings *f)
 }
 
 /* Where the changes of the directory we are in would be kept. */
-static void add_transactions(struct findings *f)
+static void try_transactions(struct sys_probe *p)
 {
-	struct sys_probe *p = &f->probes[f->n];
 	struct cs_err err = { 0 };
 	CS_FREE char *path = NULL;
 	CS_FD int dir = -1;
 	bool inside = false;
-	int r;
 
-	if (f->n == SYS_PROBES_MAX)
-		return;
-	f->n++;
-	*p = (struct sys_probe){ .name = "transactions", .extra = true };
-	r = txn_place(".", &path, &dir, &inside, &err);
-	if (r < 0) {
+	if (txn_place(".", &path, &dir, &inside, &err) < 0) {
 		snprintf(p->detail, sizeof p->detail, "%.180s", err.msg);
 		return;
 	}
 	p->ok = !inside && sandbox_layer_probe(dir, &err) == 0;
 	if (inside)
 		(void)rmdir(path); /* made just now, unless something is kept there */
-	if (p->ok)
+	if (p->ok) {
 		snprintf(p->detail, sizeof p->detail, "changes made here are a layer on disk, in %.120s", path);
-	else
-		snprintf(p->detail, sizeof p->detail, "changes made here are kept in memory, and in %.80s at the end", path);
-	if (!p->ok)
-		snprintf(p->fix, sizeof p->fix, "%.200s", inside ? "work in a directory below this mount's root, or keep the state directory on the same mount" : err.msg);
+		return;
+	}
+	snprintf(p->detail, sizeof p->detail, "changes made here are kept in memory, and in %.80s at the end", path);
+	snprintf(p->fix, sizeof p->fix, "%.200s", inside ? "work in a directory below this mount's root, or keep the state directory on the same mount" : err.msg);
+}
+
+static void add_transactions(struct findings *f)
+{
+	if (f->n == SYS_PROBES_MAX)
+		return;
+	f->probes[f->n] = (struct sys_probe){ .name = "transactions", .extra = true };
+	try_transactions(&f->probes[f->n++]);
 }
 
 /* ---- protections ---- */

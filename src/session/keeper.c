@@ -167,7 +167,7 @@ static int parse_words(struct keeper *k, char *data, size_t len, struct words *w
 
 static int start_step(struct keeper *k, int client, const struct wire *w, const struct words *words, const int *fds, struct cs_err *err)
 {
-	struct sandbox_command c = { .argv = words->argv, .env = words->env, .cwd = *words->cwd ? words->cwd : k->spec.spec.cwd,
+	struct sandbox_command c = { .argv = words->argv, .env = words->env, .cwd = words->cwd && *words->cwd ? words->cwd : k->spec.spec.cwd,
 				     .path = k->spec.spec.path, .stdio = { fds[0], fds[1], fds[2] }, .tty = w->a & WIRE_TTY };
 	uint64_t began = now_us(), limit = w->b ? w->b : k->o->profile->limits.wall;
 	int r = savepoint(k, err);

