@@ -172,7 +172,7 @@ static int one_id(const char *command, int argc, char **argv, bool *json, struct
 static int steps(const char *id, bool json)
 {
 	struct cs_buf out CS_BUF_AUTO = CS_BUF(256 << 20);
-	struct cs_json j;
+	struct cs_json j = { 0 };
 	struct step_list l = { .out = &out, .json = json ? &j : NULL };
 	struct cs_err err = { 0 };
 	struct txn *t;

@@ -70,7 +70,7 @@ struct txn_args {
 static int txn_list_command(const struct txn_args *a)
 {
 	struct cs_buf out CS_BUF_AUTO = CS_BUF(64 << 20);
-	struct cs_json j;
+	struct cs_json j = { 0 };
 	struct listing l = { .json = a->json ? &j : NULL, .out = &out };
 	struct cs_err err = { 0 };
 
@@ -484,7 +484,7 @@ int cmd_log(int argc, char **argv)
 	struct cs_buf out CS_BUF_AUTO = CS_BUF(256 << 20);
 	struct txn_args a = { 0 };
 	struct cs_strv words = { 0 };
-	struct cs_json j;
+	struct cs_json j = { 0 };
 	struct log_out l = { .out = &out };
 	struct cs_err err = { 0 };
 	int r = cli_parse_words(cli_find("log"), argc, argv, take_txn, &a, &words, &err);
