@@ -276,7 +276,7 @@ static int parse_step(struct reader *r, struct journal *j, struct cs_err *err)
 static int parse_steps(struct reader *r, uint64_t count, struct journal *j, struct cs_err *err)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		struct disk_frame f;
+		struct disk_frame f = { 0 };
 		const void *p = get(r, sizeof f);
 		struct reader body;
 		int e;

@@ -127,7 +127,7 @@ static void keep_end(struct sandbox *s, pid_t pid, int status)
 
 static void read_ctl(struct sandbox *s)
 {
-	struct native_note n;
+	struct native_note n = { 0 };
 	pid_t pid;
 
 	while (s->ctl >= 0 && next_note(s->ctl, &n, &pid)) {
@@ -158,7 +158,7 @@ static void read_ctl(struct sandbox *s)
 
 static void read_exec(struct sandbox *s)
 {
-	struct native_note n;
+	struct native_note n = { 0 };
 	pid_t pid;
 
 	while (s->exec >= 0 && next_note(s->exec, &n, &pid)) {
