@@ -266,7 +266,7 @@ static int check_quiet(struct keeper *k, struct cs_err *err)
 	int r = check_idle(k, err);
 
 	if (r == 0 && n)
-		r = cs_fail(err, CS_E_CONFLICT, 0, "%zu process%s that a step left running: end %s first", n, n == 1 ? "" : "es", n == 1 ? "it" : "them");
+		r = cs_fail(err, CS_E_CONFLICT, 0, "%zu %s still there: end %s first", n, n == 1 ? "process that a step left running is" : "processes that a step left running are", n == 1 ? "it" : "them");
 	return r;
 }
 
