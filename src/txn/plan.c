@@ -319,24 +319,32 @@ static bool takes_meta(const struct planner *p, const char *path)
 	return false;
 }
 
-/* Renamed, and renamed back. */
-static bool comes_back(const struct planner *p, const struct step *take)
+/* The rest of path beneath dir; NULL if it is not beneath it. */
+static const char *beneath(const char *path, const char *dir)
 {
-	for (size_t i = 0; i < p->j->n; i++)
-		if (p->j->v[i].kind == STEP_PLACE && p->j->v[i].n == take->n && !strcmp(p->j->v[i].path, take->path))
-			return true;
-	return false;
+	size_t n = strlen(dir);
+
+	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/') ? path + n : NULL;
 }
 
-/* Does it leave its place: with a renamed directory, or because something else comes there?  Without
- * renames nothing happens in a directory that goes. */
-static bool leaves(const struct planner *p, const char *base)
+/* Where a directory of the base stands afterwards: the innermost one that is moved takes it along.  NULL: it
+ * goes with a deleted one, or something else comes in its place.  The caller's to free. */
+static char *ends_up_at(const struct planner *p, const char *base)
 {
-	for (size_t i = 0; p->moves[p->c->n] && i < p->j->n; i++)
-		if ((p->j->v[i].kind == STEP_TAKE || p->j->v[i].kind == STEP_SWAP) && judge_listed(&(struct cs_strv){ .v = &p->j->v[i].path, .n = 1 }, base) &&
-		    !comes_back(p, &p->j->v[i]))
-			return true;
-	return false;
+	const struct step *innermost = NULL;
+
+	for (size_t i = 0; p->moves[p->c->n] && i < p->j->n; i++) {
+		const struct step *s = &p->j->v[i];
+
+		if ((s->kind == STEP_TAKE || s->kind == STEP_SWAP) && beneath(base, s->path) && (!innermost || strlen(s->path) > strlen(innermost->path)))
+			innermost = s;
+	}
+	if (!innermost)
+		return cs_strdup(base);
+	for (size_t i = 0; innermost->kind == STEP_TAKE && i < p->j->n; i++)
+		if (p->j->v[i].kind == STEP_PLACE && p->j->v[i].n == innermost->n)
+			return cs_printf("%s%s", p->j->v[i].path, beneath(base, innermost->path));
+	return NULL;
 }
 
 static void copy_meta(struct step_meta *to, const struct step_meta *from)
@@ -400,8 +408,9 @@ static int settle_directory(struct planner *p, const struct parent *d, struct cs
 	bool stays = !strcmp(d->path, d->base);
 	size_t n = p->j->n;
 	int r = settle_back(p, d->base, err);
+	CS_FREE char *there = ends_up_at(p, d->base);
 
-	if (r < 0 || (stays && leaves(p, d->base)))
+	if (r < 0 || !there || strcmp(there, d->path) != 0)
 		return r; /* what stands there afterwards is another one */
 	return settle_forth(p, d, stays && p->j->n > n ? &p->j->v[n] : NULL, err);
 }
