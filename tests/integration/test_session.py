@@ -490,9 +490,10 @@ def history(m, seed):
             same(s.look(), looks[i], f"{seed}: back to before step {back[i]}")
             n_step += 1
             at = i
-        last = None
         for i in range(2):
-            last = step(seed * 90 + i, 6)
+            step(seed * 90 + i, 6)
+        # Opened again: what a commit makes of closed directories is another test's matter.
+        last = json.loads(s.ok(f"chmod -R u+rwX . && exec python3 -I -S {s.walk()} 0 0"))
         s.end()
         before = session_walk.look(ws)
         same(before, looks[at], f"{seed}: the workspace")
@@ -1044,7 +1045,7 @@ def killed_at(m, binary, at):
 
 @test("a keeper killed at any call that changes the disk loses no finished step")
 def _(m):
-    with_faults(m, "killed", 5, killed_at)
+    with_faults(m, "killed", 4, killed_at)
 
 
 def full_at(m, binary, at):
@@ -1078,7 +1079,7 @@ def full_at(m, binary, at):
 
 @test("a keeper whose disk refuses any one call says so, and it can be done again")
 def _(m):
-    with_faults(m, "refused", 4, full_at)
+    with_faults(m, "refused", 3, full_at)
 
 
 # ---- attacks from inside ----
@@ -1238,8 +1239,8 @@ def _(m):
                     c.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null] * n_fds))] if n_fds and data[:4] != frame(99)[:4] else [])
                     c.shutdown(socket.SHUT_WR)
         equal(s.ok("cat kept"), "kept\n", "a step")
-        with dial(s) as c:  # one that stops in the middle
-            c.sendmsg([frame(EXEC, length=1000) + b"x" * 10 if m.is_root else b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null] * 3))])
+        with dial(s) as c:  # one that stops in the middle, and in the middle of the head
+            c.sendmsg([b"x" if m.is_root else frame(EXEC, length=1000) + b"x" * 10], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null] * 3))])
             r = s.exec("cat kept", timeout=40)
             equal((r.status, r.out), (0, "kept\n"), f"with one that says no more ({r})")
         with dial(s) as c:  # a step by hand, and its client goes away at once
