@@ -244,13 +244,18 @@ static void remove_cgroup(const char *path, const char *id)
 
 static bool clear(int dir, const struct session_entry *e)
 {
+	char path[256];
 	bool left = false;
 
 	for (size_t i = 0; i < e->cgroups.n; i++) {
 		remove_cgroup(e->cgroups.v[i], e->id);
 		left |= access(e->cgroups.v[i], F_OK) == 0;
 	}
-	return !left && unlinkat(dir, e->id, 0) == 0;
+	if (left || unlinkat(dir, e->id, 0) < 0)
+		return false;
+	if (session_socket_path(e->id, path, sizeof path, NULL) == 0)
+		(void)unlink(path); /* of a keeper that was killed; a run has none */
+	return true;
 }
 
 int session_gc(unsigned max, const char *own, struct cs_err *err)
