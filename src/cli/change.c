@@ -271,7 +271,16 @@ static void keep(struct txn *t, const struct txn_changes *c, struct session_resu
 static int commit(struct txn *t, struct txn_changes *c, struct session_result *r, bool ask)
 {
 	struct txn_verdict v = { 0 };
-	int code = change_commit(t, c, &v, ask);
+	struct cs_err err = { 0 };
+	int code;
+
+	if (ask) { /* the answer took its time */
+		txn_changes_done(c);
+		txn_lock(t);
+		if (txn_scan(t, c, &err) < 0)
+			say_error("%s: %s", txn_about(t)->id, err.msg);
+	}
+	code = change_commit(t, c, &v, ask);
 
 	if (code <= 1 && txn_state(t) == TXN_COMMITTED)
 		r->change.fate = "committed";
@@ -346,6 +355,8 @@ int change_fate(const struct profile *p, struct session_result *r)
 	if (!t)
 		return 0;
 	r->txn = NULL;
+	if (p->commit == PROFILE_COMMIT_ALWAYS || p->commit == PROFILE_COMMIT_ON_SUCCESS)
+		txn_lock(t);
 	if (txn_scan(t, &c, &err) < 0) {
 		say_error("%s: %s", txn_about(t)->id, err.msg);
 		(void)txn_keep(t, NULL, &err);

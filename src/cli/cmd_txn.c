@@ -290,6 +290,7 @@ static int commit_found(struct txn *t, struct commit_args *a, const struct cs_st
 
 	if (commit_paths(t, a, words, &err) < 0)
 		return cli_usage_error(&err);
+	txn_lock(t);
 	if (txn_check(t, &err) < 0 || txn_scan(t, &c, &err) < 0)
 		return failed(&err);
 	if (check_paths(&c, &a->v.paths, &err) < 0) {

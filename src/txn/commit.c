@@ -208,6 +208,12 @@ static int check_usable(struct txn *t, struct cs_err *err)
 	return r;
 }
 
+void txn_lock(struct txn *t)
+{
+	if (t->ws >= 0)
+		(void)lock_workspace(t);
+}
+
 int txn_check(struct txn *t, struct cs_err *err)
 {
 	return check_usable(t, err);

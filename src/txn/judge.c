@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/xattr.h>
 
 #include "base/text.h"
@@ -297,6 +298,14 @@ static bool moves_protected(const struct txn *t, const struct txn_change *c)
 	return is_protected(t, c->from) || dir < 0 || brings_protected(t, dir, c->path, 0) || brings_protected(t, dir, c->from, 0);
 }
 
+/* .git as a file or a link names the directory whose hooks and settings git obeys. */
+static bool points_git_elsewhere(const struct txn_change *c)
+{
+	const char *slash = strrchr(c->path, '/');
+
+	return !strcasecmp(slash ? slash + 1 : c->path, ".git") && c->new.mode && !S_ISDIR(c->new.mode);
+}
+
 static enum txn_hold judge(const struct txn *t, const struct txn_change *c, struct place *at)
 {
 	bool times_only = c->kind == TXN_CHANGED && S_ISDIR(c->new.mode) && !(c->differs & ~(unsigned)TXN_TIMES);
@@ -307,7 +316,7 @@ static enum txn_hold judge(const struct txn *t, const struct txn_change *c, stru
 		return TXN_SPECIAL;
 	if (times_only)
 		return TXN_FREE;
-	if (is_protected(t, c->path) || (c->kind == TXN_RENAMED && moves_protected(t, c)))
+	if (is_protected(t, c->path) || points_git_elsewhere(c) || (c->kind == TXN_RENAMED && moves_protected(t, c)))
 		return TXN_PROTECTED;
 	if (touches_hidden(t, c->path, c->kind == TXN_DELETED || c->kind == TXN_TYPE) || (c->from && touches_hidden(t, c->from, true)))
 		return TXN_HIDDEN;

@@ -183,6 +183,8 @@ struct txn_outcome {
 
 /* Can it be committed or undone at all? Says why not: its workspace is gone, its journal is damaged. */
 int txn_check(struct txn *t, struct cs_err *err);
+/* Until the commit or txn_close() nobody else commits in that workspace: what is looked at now stays true. */
+void txn_lock(struct txn *t);
 /* CS_E_CONFLICT: nothing was changed, and the changes say where. */
 int txn_commit(struct txn *t, struct txn_changes *c, const struct txn_verdict *v, struct txn_outcome *ret, struct cs_err *err);
 /* Back to pending, as if it had not been committed. conflicts names the paths that were edited since. */
