@@ -6,8 +6,10 @@
  * one part of a start whose cost grows with what exists, so it is bounded, does
  * not enter directories that hold other people's code by the ten thousand, and
  * says so when it gave up.  Unix sockets are hidden too, whatever their name.
+ * What a long search found is written down, and holds until a directory changes.
  */
 #include "session/session.h"
+#include "session/known.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -20,7 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { ENTRIES_MAX = 20000, DEPTH_MAX = 8, HIDDEN_MAX = 1000, SKIPPED_MAX = 2000 };
+enum { ENTRIES_MAX = 20000, DEPTH_MAX = 8, HIDDEN_MAX = 1000, SKIPPED_MAX = 2000, LONG = 500 };
 
 static const char *const skipped[] = { "node_modules", ".git", ".hg", ".venv", "venv", "site-packages", "target", "__pycache__", "vendor" };
 
@@ -38,7 +40,8 @@ struct search {
 	const char *root;
 	struct matcher m;
 	struct cs_strv *ret;
-	unsigned entries;
+	unsigned entries, seen; /* seen: in all */
+	struct known known;
 	bool partly;
 	bool second;     /* in what was skipped at first */
 	struct cs_strv skipped; /* relative paths */
@@ -123,6 +126,17 @@ static bool is_skipped(const char *name)
 
 static void walk(struct search *s, int take_dir, size_t used, unsigned depth);
 
+/* Could not be looked into: it may be opened later. */
+static void note_closed(struct search *s, int dir, const char *name)
+{
+	struct stat st;
+	int sys = errno;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		known_note(&s->known, s->path, strlen(s->path), &st);
+	errno = sys;
+}
+
 static void enter(struct search *s, int dir, const char *name, size_t used, unsigned depth)
 {
 	int sub;
@@ -136,6 +150,8 @@ static void enter(struct search *s, int dir, const char *name, size_t used, unsi
 		return;
 	}
 	sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (sub < 0)
+		note_closed(s, dir, name);
 	if (sub < 0 && errno == EACCES) /* we may not look, its owner inside may: all of it is hidden */
 		cs_strv_take(s->ret, cs_printf("%s/%s", s->root, s->path));
 	if (sub < 0)
@@ -157,6 +173,7 @@ static bool look_at(struct search *s, int dir, const struct dirent *e, size_t us
 
 	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 		return true;
+	s->seen++;
 	if (++s->entries > ENTRIES_MAX || s->ret->n > HIDDEN_MAX) {
 		s->partly = true;
 		return false;
@@ -181,7 +198,10 @@ static void walk(struct search *s, int take_dir, size_t used, unsigned depth)
 	static struct sys_dir levels[DEPTH_MAX];
 	CS_FD int dir = take_dir;
 	const struct dirent *e;
+	struct stat st;
 
+	if (fstat(dir, &st) == 0) /* before it is read: what changes meanwhile shows the next time */
+		known_note(&s->known, s->path, used ? used - 1 : 0, &st);
 	sys_dir_start(&levels[depth], dir);
 	while ((e = sys_dir_next(&levels[depth])) && look_at(s, dir, e, used, depth))
 		;
@@ -208,17 +228,27 @@ static void walk_skipped(struct search *s)
 
 int session_find_hidden(const char *dir, const struct cs_strv *patterns, struct cs_strv *ret, bool *ret_partly, struct cs_err *err)
 {
-	struct search s = { .root = dir, .ret = ret };
+	struct search s = { .root = dir, .ret = ret, .known = { .dirs = CS_BUF(8 << 20) } };
+	size_t before = ret->n;
+	bool partly;
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0 && errno == ENOTDIR) /* a single file was given on purpose */
 		return 0;
 	if (fd < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "search '%s' for secrets to hide", dir);
+	if (known_load(dir, patterns, ret, ret_partly)) {
+		close(fd);
+		return 0;
+	}
 	compile(&s.m, patterns);
 	walk(&s, fd, 0, 0);
-	*ret_partly |= s.partly;
+	partly = s.partly;
+	*ret_partly |= partly;
 	walk_skipped(&s);
+	if (s.seen > LONG)
+		known_save(dir, patterns, &s.known, ret, before, partly);
+	cs_buf_done(&s.known.dirs);
 	cs_strv_done(&s.skipped);
 	return 0;
 }

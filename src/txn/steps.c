@@ -166,32 +166,37 @@ static bool same_root(int a, int b)
 	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && compare_entry(a, ".", &x, b, ".", &y) == 0;
 }
 
+/* Under another name until it is whole: a crash leaves no layer whose root is not as it should be. */
+static int fill_layer(const struct txn *t, int below)
+{
+	CS_FD int dir = -1, up = -1, wk = -1;
+
+	if (act_remove_tree(t->dir, "layers/new") < 0 || act_mkdir(t->dir, "layers/new", 0700) < 0 || act_mkdir(t->dir, "layers/new/up", 0700) < 0 ||
+	    act_mkdir(t->dir, "layers/new/wk", 0700) < 0)
+		return -1;
+	dir = openat(t->dir, "layers/new", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	up = openat(t->dir, "layers/new/up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	wk = openat(t->dir, "layers/new/wk", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* Its owner's: who mounts it has that id, and no power over what is root's. */
+	if (dir < 0 || up < 0 || wk < 0 || copy_root(below, dir) < 0 || fchmod(dir, 0700) < 0 || copy_root(below, wk) < 0 || fchmod(wk, 0700) < 0)
+		return -1;
+	return copy_xattrs_all(below, ".", up, ".") < 0 ? -1 : copy_root(below, up);
+}
+
 static int make_layer(struct txn *t, uint32_t n)
 {
+	CS_FD int below = n > 1 ? open_layer(t, n - 1, "up") : fcntl(t->ws, F_DUPFD_CLOEXEC, 3);
 	char path[48];
-	CS_FD int dir = -1, up = -1, wk = -1, below = n > 1 ? open_layer(t, n - 1, "up") : fcntl(t->ws, F_DUPFD_CLOEXEC, 3);
 
-	if (act_mkdir(t->dir, "layers", 0700) < 0 && errno != EEXIST)
+	if (below < 0 || (act_mkdir(t->dir, "layers", 0700) < 0 && errno != EEXIST) || fill_layer(t, below) < 0)
 		return -1;
 	snprintf(path, sizeof path, "layers/%u", n);
 	/* What is there is of a savepoint that failed: nothing was ever mounted on it. */
-	if (act_mkdir(t->dir, path, 0700) < 0 && (errno != EEXIST || act_remove_tree(t->dir, path) < 0 || act_mkdir(t->dir, path, 0700) < 0))
+	if (act_rename(t->dir, "layers/new", t->dir, path, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EEXIST || act_remove_tree(t->dir, path) < 0)
 		return -1;
-	snprintf(path, sizeof path, "layers/%u/up", n);
-	if (act_mkdir(t->dir, path, 0700) < 0)
-		return -1;
-	snprintf(path, sizeof path, "layers/%u/wk", n);
-	if (act_mkdir(t->dir, path, 0700) < 0)
-		return -1;
-	dir = open_layer(t, n, "");
-	up = open_layer(t, n, "up");
-	wk = open_layer(t, n, "wk");
-	/* Its owner's: who mounts it has that id, and no power over what is root's. */
-	if (dir < 0 || copy_root(below, dir) < 0 || fchmod(dir, 0700) < 0)
-		return -1;
-	if (up < 0 || wk < 0 || below < 0 || copy_root(below, wk) < 0 || fchmod(wk, 0700) < 0 || copy_xattrs_all(below, ".", up, ".") < 0)
-		return -1;
-	return copy_root(below, up);
+	return act_rename(t->dir, "layers/new", t->dir, path, RENAME_NOREPLACE);
 }
 
 /* Did the steps since the last savepoint write nothing? */

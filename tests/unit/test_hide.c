@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "profile/profile.h"
+#include "session/known.h"
 #include "session/session.h"
 
 #include <fcntl.h>
@@ -66,6 +67,64 @@ static void found_are(struct cs_strv found, const char *const *want, size_t n)
 	cs_strv_done(&found);
 }
 #define FOUND(found, ...) found_are(found, (const char *const[]){ __VA_ARGS__ }, COUNT(((const char *const[]){ __VA_ARGS__ })))
+
+/* A record that says what no search would find: whoever gets it did not search. */
+static void pretend(const char *pattern)
+{
+	struct known k = { .dirs = CS_BUF(1 << 20) };
+	struct cs_strv patterns = { 0 }, found = { 0 };
+	struct stat st;
+
+	cs_strv_add(&patterns, pattern);
+	cs_strv_take(&found, cs_printf("%s/pretended", root));
+	T_INT(stat(root, &st), 0);
+	known_note(&k, "", 0, &st);
+	T_TRUE(!k.fresh);
+	known_save(root, &patterns, &k, &found, 0, false);
+	cs_buf_done(&k.dirs);
+	cs_strv_done(&patterns);
+	cs_strv_done(&found);
+}
+
+static void flip_records(const char *state)
+{
+	char cmd[4096];
+
+	snprintf(cmd, sizeof cmd, "for f in %s/seen/*; do printf X | dd of=$f bs=1 seek=90 conv=notrunc 2>/dev/null; done", state);
+	T_INT(system(cmd), 0);
+}
+
+TEST(what_was_found_is_known_until_a_directory_changes)
+{
+	const char *state = t_tmpdir();
+	char path[4096];
+
+	T_INT(setenv("CAISSON_STATE", state, 1), 0);
+	root = t_tmpdir();
+	for (int i = 0; i < 600; i++) {
+		snprintf(path, sizeof path, "d%d/f%d", i % 3, i);
+		put(path);
+	}
+	put(".env"), put("d1/.env");
+	FOUND(FIND(".env"), ".env", "d1/.env"); /* just made: not written down */
+	snprintf(path, sizeof path, "%s/seen", state);
+	T_INT(access(path, F_OK), -1);
+	sleep(4);
+	FOUND(FIND(".env"), ".env", "d1/.env");
+	T_INT(access(path, F_OK), 0);
+	FOUND(FIND(".env"), ".env", "d1/.env");
+	pretend(".env");
+	FOUND(FIND(".env"), "pretended"); /* it is used ... */
+	FOUND(FIND("*.env"), ".env", "d1/.env"); /* ... for these patterns, */
+	put("new");
+	FOUND(FIND(".env"), ".env", "d1/.env"); /* and until something changes */
+	put("d2/.env");
+	FOUND(FIND(".env"), ".env", "d1/.env", "d2/.env");
+	sleep(4);
+	pretend(".env");
+	flip_records(state);
+	FOUND(FIND(".env"), ".env", "d1/.env", "d2/.env");
+}
 
 TEST(a_name_matches_at_any_depth)
 {
