@@ -179,6 +179,7 @@ int cmd_gc(int argc, char **argv)
 		change_recover(NULL);
 		g = (struct txn_gc){ .age = p.commit_age / 1000, .size = p.commit_size, .pending = a.pending };
 		n = session_gc(0, NULL, &err);
+		session_clear_sockets();
 	}
 	if (n >= 0)
 		(void)txn_gc(&g, gc_line, &a, &err);

@@ -8,14 +8,18 @@
 #include "session/wire.h"
 #include "sys/sys.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
 int session_socket_path(const char *id, char *ret, size_t size, struct cs_err *err)
 {
@@ -53,6 +57,27 @@ bool session_is_live(const char *id)
 	CS_FD int fd = connect_keeper(id, NULL);
 
 	return fd >= 0;
+}
+
+/* Sockets that nobody listens at; a young one may be about to. */
+void session_clear_sockets(void)
+{
+	char dir[200], live[256];
+	CS_DIR DIR *d = NULL;
+	struct dirent *e;
+
+	if (session_dir(dir, sizeof dir, NULL) < 0)
+		return;
+	snprintf(live, sizeof live, "%s.live", dir);
+	d = opendir(live);
+	while (d && (e = readdir(d))) {
+		struct stat st;
+
+		if (strncmp(e->d_name, "t-", 2) != 0 || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISSOCK(st.st_mode) ||
+		    st.st_uid != geteuid() || st.st_mtime + 60 > time(NULL) || session_is_live(e->d_name))
+			continue;
+		(void)unlinkat(dirfd(d), e->d_name, 0); /* if it stays, the next gc tries again */
+	}
 }
 
 static int gone(const char *id, struct cs_err *err)

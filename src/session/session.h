@@ -126,6 +126,7 @@ int session_fork(const char *id, char ret_id[TXN_ID_MAX], struct cs_err *err);
 /* Ends it; what it wrote is pending then, or (*ret_empty) nothing. *ret_mode: its profile's word on that. */
 int session_end(const char *id, bool *ret_empty, enum profile_commit *ret_mode, struct cs_err *err);
 bool session_is_live(const char *id);
+void session_clear_sockets(void); /* of keepers that were killed */
 /* The keeper's socket. */
 int session_socket_path(const char *id, char *ret, size_t size, struct cs_err *err);
 
