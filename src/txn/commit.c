@@ -57,6 +57,13 @@ bool commit_has_journal(const struct txn *t)
 	return faccessat(t->dir, JOURNAL, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* On disk before the journal goes: without it every path would look edited. */
+static int stamp_head(struct txn *t, struct cs_err *err)
+{
+	head_stamp(t);
+	return act_sync(t->head) < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "sync the head of %s", t->about.id) : 0;
+}
+
 static int finish_commit(struct txn *t, struct journal *j, struct cs_err *err)
 {
 	char name[24];
@@ -64,8 +71,8 @@ static int finish_commit(struct txn *t, struct journal *j, struct cs_err *err)
 
 	if (r == 0)
 		r = journal_stamp(t->dir, JOURNAL, j, err);
-	if (r == 0 && j->calm)
-		head_stamp(t); /* what was left out is compared with what is there now */
+	if (r == 0 && j->calm) /* what was left out is compared with what is there now */
+		r = stamp_head(t, err);
 	commit_part_name(name, j->part);
 	if (r == 0 && (act_rename(t->dir, JOURNAL, t->dir, name, 0) < 0 || sync_file(t->dir, name) < 0))
 		r = cs_fail(err, CS_E_SYSTEM, errno, "mark the journal as done");
@@ -77,7 +84,7 @@ static int finish_undo(struct txn *t, const struct journal *j, struct cs_err *er
 	int r = sync_all(t, err);
 
 	if (r == 0 && j->calm)
-		head_stamp(t);
+		r = stamp_head(t, err);
 	if (r == 0 && (act_unlink(t->dir, JOURNAL, 0) < 0 || act_sync(t->dir) < 0))
 		r = cs_fail(err, CS_E_SYSTEM, errno, "remove the journal");
 	return r;
