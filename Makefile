@@ -113,7 +113,7 @@ build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 # Installs what is missing, and says how where it may not.
 deps:
 	@scripts/install-deps $(PKGS) $(TEST_PKGS)
-TEST_PKGS := git procps strace util-linux tmux vim-tiny groff-base man-db binutils
+TEST_PKGS := git procps strace util-linux tmux vim-tiny groff-base man-db binutils e2fsprogs mount
 
 test-bins: build/caisson build/test/caisson $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%)
 test: deps

@@ -125,24 +125,6 @@ static int xattrs_differ(int a_dir, const char *a, int b_dir, const char *b)
 
 /* ---- content ---- */
 
-static ssize_t read_full(int fd, char *buf, size_t size)
-{
-	size_t n = 0;
-
-	while (n < size) {
-		ssize_t r = read(fd, buf + n, size - n);
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -1;
-		if (r == 0)
-			break;
-		n += (size_t)r;
-	}
-	return (ssize_t)n;
-}
-
 /* Both have this size.  The buffers are made once: for small files that would be most of the work. */
 static int content_differs(int a_dir, const char *a, int b_dir, const char *b, uint64_t size)
 {

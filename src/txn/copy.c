@@ -63,3 +63,54 @@ int copy_xattrs_all(int from, const char *name, int to, const char *as)
 	}
 	return 0;
 }
+
+int copy_file(int from, const char *name, const struct stat *st, int to)
+{
+	char target[PATH_MAX];
+	ssize_t n;
+
+	if (S_ISREG(st->st_mode)) {
+		CS_FD int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		CS_FD int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+		return in < 0 || out < 0 ? -1 : copy_content(in, out, st->st_size);
+	}
+	if (!S_ISLNK(st->st_mode))
+		return mknodat(to, name, st->st_mode, st->st_rdev);
+	n = readlinkat(from, name, target, sizeof target - 1);
+	if (n < 0)
+		return -1;
+	target[n] = 0;
+	return symlinkat(target, to, name);
+}
+
+int copy_attributes(int from, const char *name, const struct stat *st, uid_t uid, gid_t gid, int to)
+{
+	struct timespec times[2] = { st->st_atim, st->st_mtim };
+
+	if (geteuid() == 0 && fchownat(to, name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (copy_xattrs_all(from, name, to, name) < 0)
+		return -1;
+	if (!S_ISLNK(st->st_mode) && fchmodat(to, name, st->st_mode & 07777, 0) < 0)
+		return -1;
+	return utimensat(to, name, times, AT_SYMLINK_NOFOLLOW);
+}
+
+ssize_t read_full(int fd, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size) {
+		ssize_t r = read(fd, buf + n, size - n);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -1;
+		if (r == 0)
+			break;
+		n += (size_t)r;
+	}
+	return (ssize_t)n;
+}

@@ -37,38 +37,11 @@ static int fail(struct importer *m, const char *path)
 	return cs_fail(m->err, CS_E_SYSTEM, errno, "keep '%s'", cs_escape_to(shown, sizeof shown, path));
 }
 
-static int copy_attributes(struct importer *m, int from, const char *name, const struct stat *st, int to)
+/* What the sandbox's user made belongs to the workspace's owner. */
+static int give_attributes(struct importer *m, int from, const char *name, const struct stat *st, int to)
 {
-	struct timespec times[2] = { st->st_atim, st->st_mtim };
-	uid_t uid = st->st_uid == m->uid ? m->owner.st_uid : st->st_uid;
-	gid_t gid = st->st_gid == m->gid ? m->owner.st_gid : st->st_gid;
-
-	if (geteuid() == 0 && fchownat(to, name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
-		return -1;
-	if (copy_xattrs_all(from, name, to, name) < 0)
-		return -1;
-	if (!S_ISLNK(st->st_mode) && fchmodat(to, name, st->st_mode & 07777, 0) < 0)
-		return -1;
-	return utimensat(to, name, times, AT_SYMLINK_NOFOLLOW);
-}
-
-static int copy_file(int from, const char *name, const struct stat *st, int to)
-{
-	CS_FD int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	CS_FD int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-	return in < 0 || out < 0 ? -1 : copy_content(in, out, st->st_size);
-}
-
-static int copy_link(int from, const char *name, int to)
-{
-	char target[PATH_MAX];
-	ssize_t n = readlinkat(from, name, target, sizeof target - 1);
-
-	if (n < 0)
-		return -1;
-	target[n] = 0;
-	return symlinkat(target, to, name);
+	return copy_attributes(from, name, st, st->st_uid == m->uid ? m->owner.st_uid : st->st_uid,
+			       st->st_gid == m->gid ? m->owner.st_gid : st->st_gid, to);
 }
 
 static int copy_tree(struct importer *m, int from, int to, const char *path, unsigned depth);
@@ -113,19 +86,15 @@ static int copy_one(struct importer *m, int from, const char *name, int to, cons
 		return 0;
 	if (S_ISDIR(st.st_mode))
 		r = copy_dir(m, from, name, to, path, depth);
-	else if (S_ISREG(st.st_mode))
+	else if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) || layer_is_whiteout(&st) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))
 		r = copy_file(from, name, &st, to);
-	else if (S_ISLNK(st.st_mode))
-		r = copy_link(from, name, to);
-	else if (layer_is_whiteout(&st) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))
-		r = mknodat(to, name, st.st_mode, st.st_rdev);
 	else
 		return 0; /* a device: it could never be committed */
 	if (r < 0)
 		return r == -1 ? fail(m, path) : r;
 	if (layer_is_whiteout(&st))
 		return 0;
-	return copy_attributes(m, from, name, &st, to) < 0 ? fail(m, path) : 0;
+	return give_attributes(m, from, name, &st, to) < 0 ? fail(m, path) : 0;
 }
 
 static int copy_tree(struct importer *m, int from, int to, const char *path, unsigned depth)

@@ -7,6 +7,7 @@
  *   head.c      what is written down at the start
  *   act.c       every call that changes the disk, each behind a fault point
  *   scan.c      from a layer to a list of changes
+ *   origin.c    which of those were only renamed, or only linked to
  *   judge.c     what is held back, and where the workspace was changed meanwhile
  *   done.c      what earlier commits of the same transaction did
  *   compare.c   whether two files differ, and in what
@@ -144,6 +145,12 @@ struct scan_layers {
 int scan_layer(const struct scan_layers *l, const struct txn_start *start, struct txn_changes *ret, struct cs_err *err);
 int scan_names(int dir, struct cs_strv *ret); /* sorted */
 
+/* ---- origin.c ---- */
+/* A renamed file has no base at its place: it is not one that somebody deleted. */
+void origin_find_renamed(const struct scan_layers *l, const struct txn_start *start, struct txn_changes *list);
+/* A file with a second name that is not in the list is not a change. */
+void origin_drop_unlinked(struct txn_changes *c);
+
 /* ---- done.c: what earlier commits of the same transaction did; NULL: nothing ---- */
 struct done {
 	struct cs_strv paths, touched; /* sorted; touched: directories that something was moved in or out of */
@@ -243,6 +250,9 @@ struct applied {
 int apply_journal(const struct txn *t, const struct journal *j, struct applied *ret, struct cs_err *err);
 
 /* ---- copy.c ---- */
+ssize_t read_full(int fd, char *buf, size_t size); /* less only at the end of the file */
+int copy_file(int from, const char *name, const struct stat *st, int to); /* no directory; content, not attributes */
+int copy_attributes(int from, const char *name, const struct stat *st, uid_t uid, gid_t gid, int to);
 int copy_content(int in, int out, off_t size);   /* shared blocks where the file system can; holes stay holes */
 int copy_xattrs_all(int from, const char *name, int to, const char *as);
 

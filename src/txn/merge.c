@@ -53,35 +53,7 @@ static int drop_xattrs(int from, const char *name, int to)
 
 static int copy_meta(int from, const char *name, const struct stat *st, int to)
 {
-	struct timespec times[2] = { st->st_atim, st->st_mtim };
-
-	if (geteuid() == 0 && fchownat(to, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0)
-		return -1;
-	if (copy_xattrs_all(from, name, to, name) < 0)
-		return -1;
-	if (!S_ISLNK(st->st_mode) && fchmodat(to, name, st->st_mode & 07777, 0) < 0)
-		return -1;
-	return utimensat(to, name, times, AT_SYMLINK_NOFOLLOW);
-}
-
-static int copy_file(int from, const char *name, const struct stat *st, int to)
-{
-	char target[PATH_MAX];
-	ssize_t n;
-
-	if (S_ISREG(st->st_mode)) {
-		CS_FD int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-		CS_FD int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-		return in < 0 || out < 0 ? -1 : copy_content(in, out, st->st_size);
-	}
-	if (!S_ISLNK(st->st_mode))
-		return mknodat(to, name, st->st_mode, st->st_rdev);
-	n = readlinkat(from, name, target, sizeof target - 1);
-	if (n < 0)
-		return -1;
-	target[n] = 0;
-	return symlinkat(target, to, name);
+	return copy_attributes(from, name, st, st->st_uid, st->st_gid, to);
 }
 
 /* ---- where things come from ----

@@ -12,7 +12,7 @@
  */
 #include "base/cleanup.h"
 #include "txn/lines.h"
-#include "txn/txn.h"
+#include "txn/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,24 +61,6 @@ static const char *base_name(const char *path)
 static int open_it(const struct finder *f, const struct cand *k)
 {
 	return k->c->kind == TXN_DELETED ? txn_open_old(f->t, k->c) : txn_open_new(f->t, k->c);
-}
-
-static ssize_t read_full(int fd, char *buf, size_t size)
-{
-	size_t n = 0;
-
-	while (n < size) {
-		ssize_t r = read(fd, buf + n, size - n);
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -1;
-		if (r == 0)
-			break;
-		n += (size_t)r;
-	}
-	return (ssize_t)n;
 }
 
 /* ---- equal content ---- */
