@@ -7,7 +7,7 @@ VERSION   := 0.2.0
 PREFIX    ?= /usr/local
 DESTDIR   ?=
 CC        := gcc
-PKGS      := gcc make libc6-dev linux-libc-dev libyaml-dev musl-tools python3
+PKGS      := gcc make libc6-dev linux-libc-dev libyaml-dev musl-tools python3 libssl-dev libnghttp2-dev libc-ares-dev
 
 # musl, statically: see src/base/compat.h.  The kernel's headers come after musl's own.
 MULTIARCH := $(shell $(CC) -print-multiarch)
@@ -28,7 +28,12 @@ BASEFLAGS := -std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION='"$(VERSION)"' -Isrc -Ib
 CFLAGS  ?= -O2 -g
 LDFLAGS ?=
 
-SRCS      := $(sort $(wildcard src/*/*.c src/*/*/*.c))
+# The network boundary is a program of its own, caisson-edge: it alone needs TLS,
+# HTTP/2 and a resolver, and those come as shared libraries.
+EDGE_SRCS := $(sort $(wildcard src/egress/edge/*.c))
+SRCS      := $(filter-out $(EDGE_SRCS),$(sort $(wildcard src/*/*.c src/*/*/*.c)))
+EDGE_USES := $(filter src/base/% src/sys/% src/netpolicy/% src/profile/% src/egress/%,$(SRCS))
+EDGE_LIBS := -lssl -lcrypto -lnghttp2 -lcares -lyaml -lm
 LIB_SRCS  := $(filter-out src/cli/main.c,$(SRCS))
 GEN       := build/gen/seccomp_filter.h build/gen/profiles.inc
 
@@ -47,10 +52,18 @@ asan_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-s
 asan_LINK  := -fsanitize=address,undefined
 asan_LIBS  := -lyaml -lm
 LIBS       := -lyaml -lm
+edge_CC    := $(CC)
+edge_FLAGS := $(CFLAGS) $(HARDEN) -fPIE
+edge_LINK  := -pie -Wl,-z,relro,-z,now,-z,noexecstack,--as-needed
+edgetest_CC    := $(CC)
+edgetest_FLAGS := $(edge_FLAGS) -DCS_TEST_SWITCHES
+edgetest_LINK  := $(edge_LINK)
 
 rel_DIR  := build/obj
 test_DIR := build/test/obj
 asan_DIR := build/asan/obj
+edge_DIR := build/edge/obj
+edgetest_DIR := build/test/edge/obj
 
 # `make V=1` shows the commands.
 ifneq ($(V),1)
@@ -59,23 +72,35 @@ endif
 
 .DELETE_ON_ERROR:
 .PHONY: all
-all: build/caisson
+all: build/caisson build/caisson-edge
+
+rel_SRCS  := $(SRCS)
+test_SRCS := $(SRCS)
+asan_SRCS := $(SRCS) $(EDGE_SRCS)
+edge_SRCS := $(EDGE_USES) $(EDGE_SRCS)
+edgetest_SRCS := $(edge_SRCS)
 
 define variant
-$(1)_OBJS := $$(SRCS:src/%.c=$$($(1)_DIR)/%.o)
+$(1)_OBJS := $$($(1)_SRCS:src/%.c=$$($(1)_DIR)/%.o)
 $$($(1)_DIR)/%.o: src/%.c Makefile | $$(GEN)
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$@)$$($(1)_CC) $$(BASEFLAGS) $$($(1)_FLAGS) -c $$< -o $$@
 -include $$($(1)_OBJS:.o=.d)
 endef
-$(foreach v,rel test asan,$(eval $(call variant,$(v))))
+$(foreach v,rel test asan edge edgetest,$(eval $(call variant,$(v))))
 
 build/caisson: $(rel_OBJS)
 	$(call say,LINK,$@)$(CC) $(rel_FLAGS) $(rel_LINK) $(LDFLAGS) -o $@ $^ $(rel_LIBS)
 build/test/caisson: $(test_OBJS)
 	$(call say,LINK,$@)$(CC) $(test_FLAGS) $(test_LINK) $(LDFLAGS) -o $@ $^ $(test_LIBS)
-build/asan/caisson: $(asan_OBJS)
+build/asan/caisson: $(SRCS:src/%.c=$(asan_DIR)/%.o)
 	$(call say,LINK,$@)$(asan_CC) $(asan_FLAGS) $(asan_LINK) $(LDFLAGS) -o $@ $^ $(asan_LIBS)
+build/caisson-edge: $(edge_OBJS)
+	$(call say,LINK,$@)$(CC) $(edge_FLAGS) $(edge_LINK) $(LDFLAGS) -o $@ $^ $(EDGE_LIBS)
+build/test/caisson-edge: $(edgetest_OBJS)
+	$(call say,LINK,$@)$(CC) $(edgetest_FLAGS) $(edgetest_LINK) $(LDFLAGS) -o $@ $^ $(EDGE_LIBS)
+build/asan/caisson-edge: $(edge_SRCS:src/%.c=$(asan_DIR)/%.o)
+	$(call say,LINK,$@)$(asan_CC) $(asan_FLAGS) $(asan_LINK) $(LDFLAGS) -o $@ $^ $(EDGE_LIBS)
 
 # The system-call filter is compiled when we are, not when a sandbox starts.
 build/gen/seccomp_filter.h: tools/gen_seccomp.c src/sandbox/native/syscalls.h
@@ -84,7 +109,7 @@ build/gen/seccomp_filter.h: tools/gen_seccomp.c src/sandbox/native/syscalls.h
 	@build/tools/gen_seccomp > $@
 
 # So are the built-in profiles, by the parser that reads everybody else's.
-PROFILE_SRCS := $(filter-out src/profile/builtin.c,$(wildcard src/profile/*.c)) $(wildcard src/base/*.c)
+PROFILE_SRCS := $(filter-out src/profile/builtin.c,$(wildcard src/profile/*.c)) $(wildcard src/base/*.c src/netpolicy/*.c)
 build/gen/profiles.inc: tools/gen_profiles.c $(PROFILE_SRCS) $(wildcard src/profile/*.h) $(sort $(wildcard profiles/*.yaml))
 	@mkdir -p $(@D) build/tools
 	$(call say,TOOL,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_profiles tools/gen_profiles.c $(PROFILE_SRCS) $(LIBS)
@@ -96,18 +121,23 @@ UNIT       := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZ       := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 TESTFLAGS  := -std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION='"$(VERSION)"' -Isrc -Ibuild -Itests -O1 -g -Wall -Wextra -Wshadow
 HARNESS    := tests/harness/t.c tests/harness/t.h
-lib_of      = $(filter-out $($(1)_DIR)/cli/main.o,$($(1)_OBJS))
+lib_of      = $(filter-out %/cli/main.o %/egress/edge/main.o,$($(1)_OBJS))
 
 build/test/unit/%: tests/unit/%.c $(HARNESS) $(call lib_of,test)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(MUSL) $(TESTFLAGS) -DCS_TEST_SWITCHES -static -no-pie -o $@ $< tests/harness/t.c $(call lib_of,test) $(YAML_A)
 build/asan/unit/%: tests/unit/%.c $(HARNESS) $(call lib_of,asan)
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(LIBS)
+	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(EDGE_LIBS)
+# Of the boundary's parts: with its libraries, always under the sanitizers.
+EDGE_UNIT  := $(patsubst tests/edge/%.c,%,$(wildcard tests/edge/test_*.c))
+build/asan/edge/%: tests/edge/%.c $(HARNESS) $(call lib_of,asan)
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(EDGE_LIBS)
 # The corpus runs as an ordinary test; `make fuzz` explores.
 build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/fuzz/replay.c $(call lib_of,asan) $(LIBS)
+	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/fuzz/replay.c $(call lib_of,asan) $(EDGE_LIBS)
 
 .PHONY: deps test test-bins test-clients asan asan-bins lint bench try install deb fuzz clean help
 # Installs what is missing, and says how where it may not.
@@ -115,12 +145,13 @@ deps:
 	@scripts/install-deps $(PKGS) $(TEST_PKGS)
 TEST_PKGS := git procps strace util-linux tmux vim-tiny groff-base man-db binutils e2fsprogs mount
 
-test-bins: build/caisson build/test/caisson $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%)
+test-bins: build/caisson build/caisson-edge build/test/caisson build/test/caisson-edge $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%) \
+	$(EDGE_UNIT:%=build/asan/edge/%)
 test: deps
 	+@$(MAKE) --no-print-directory -j$$(nproc) test-bins
 	@tests/run all
 
-asan-bins: build/asan/caisson $(UNIT:%=build/asan/unit/%) $(FUZZ:%=build/asan/fuzz/%)
+asan-bins: build/asan/caisson build/asan/caisson-edge $(UNIT:%=build/asan/unit/%) $(FUZZ:%=build/asan/fuzz/%)
 asan: deps
 	+@$(MAKE) --no-print-directory -j$$(nproc) asan-bins
 	@tests/run asan
@@ -130,25 +161,25 @@ test-clients:
 	@echo "0 passed, 0 failed"
 
 try: deps
-	+@$(MAKE) --no-print-directory -j$$(nproc) build/caisson
+	+@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/try
 
 bench: deps
-	+@$(MAKE) --no-print-directory -j$$(nproc) build/caisson build/test/caisson
+	+@$(MAKE) --no-print-directory -j$$(nproc) all build/test/caisson build/test/caisson-edge
 	@bench/run
 
 fuzz: $(GEN)
 	@mkdir -p build/fuzz
 	for f in $(FUZZ); do clang $(TESTFLAGS) -fsanitize=fuzzer,address,undefined -o build/fuzz/$$f tests/fuzz/$$f.c \
-		$(LIB_SRCS) $(LIBS) && build/fuzz/$$f -max_total_time=$${SECONDS_EACH:-60} -artifact_prefix=build/fuzz/ \
+		$(LIB_SRCS) $(filter-out %/main.c,$(EDGE_SRCS)) $(EDGE_LIBS) && build/fuzz/$$f -max_total_time=$${SECONDS_EACH:-60} -artifact_prefix=build/fuzz/ \
 		build/fuzz/ tests/fuzz/corpus/$${f#fuzz_} || exit 1; done
 
 LINT_PKGS := clang-tidy cppcheck shellcheck
 lint: $(GEN)
 	@scripts/install-deps $(PKGS) $(LINT_PKGS)
 	scripts/check-layers
-	@echo 'gcc -fanalyzer'; for f in $(SRCS); do $(CC) $(filter-out -MMD -MP,$(BASEFLAGS)) -O2 -fanalyzer -Werror -c $$f -o /dev/null || bad=1; done; [ -z "$$bad" ]
-	@echo clang-tidy; clang-tidy --quiet --warnings-as-errors='*' $(SRCS) -- -std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION='""' -Isrc -Ibuild 2>/dev/null | grep -v "^$$" ; test $${PIPESTATUS:-0} -eq 0
+	@echo 'gcc -fanalyzer'; for f in $(SRCS) $(EDGE_SRCS); do $(CC) $(filter-out -MMD -MP,$(BASEFLAGS)) -O2 -fanalyzer -Werror -c $$f -o /dev/null || bad=1; done; [ -z "$$bad" ]
+	@echo clang-tidy; clang-tidy --quiet --warnings-as-errors='*' $(SRCS) $(EDGE_SRCS) -- -std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION='""' -Isrc -Ibuild 2>/dev/null | grep -v "^$$" ; test $${PIPESTATUS:-0} -eq 0
 	@echo cppcheck; cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem \
 		-D__x86_64__ -DCAISSON_VERSION='""' -Isrc -Ibuild src
 	@echo shellcheck; shellcheck --severity=warning $$(grep -lE '^#!/bin/(ba)?sh' -r scripts packaging tests/integration tests/escape tests/compat bench) tests/run .ci/run
@@ -158,8 +189,9 @@ lint: $(GEN)
 DOCS := README.md ARCHITECTURE.md SECURITY.md CONTRIBUTING.md CHANGELOG.md
 build/man: build/caisson $(wildcard man/*.in) scripts/make-man
 	scripts/make-man $@
-install: build/caisson build/man
+install: all build/man
 	install -Dm755 build/caisson $(DESTDIR)$(PREFIX)/bin/caisson
+	install -Dm755 build/caisson-edge $(DESTDIR)$(PREFIX)/libexec/caisson/caisson-edge
 	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man1 build/man/*.1
 	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/man/man5 build/man/*.5
 	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/doc/caisson $(DOCS)
@@ -169,7 +201,7 @@ install: build/caisson build/man
 	build/caisson completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/caisson
 	build/caisson completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_caisson
 	build/caisson completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/caisson.fish
-deb: build/caisson build/man
+deb: all build/man
 	VERSION=$(VERSION) packaging/make-deb
 
 clean:

@@ -41,6 +41,29 @@ enum profile_commit { PROFILE_COMMIT_AUTO, PROFILE_COMMIT_ASK, PROFILE_COMMIT_KE
 enum profile_system { PROFILE_SYSTEM_READ, PROFILE_SYSTEM_SCRATCH };
 enum profile_isolation { PROFILE_ISO_NATIVE, PROFILE_ISO_MAX };
 
+/* Limits of a session's network use, or of each host's part in it. */
+struct profile_budget {
+	uint64_t bytes_out, bytes_in, connections, requests; /* 0: unlimited */
+};
+
+/* A credential that is added outside: the program sees a placeholder. */
+struct profile_secret {
+	char *name;              /* also the variable that holds the placeholder inside */
+	char *from;              /* "env:VARIABLE", "file:/path", "command:LINE" */
+	struct cs_strv hosts;    /* NAME[:PORT], without a port 443 */
+	char *header, *format;   /* "Authorization", "Bearer {}" */
+};
+
+struct profile_network {
+	struct cs_strv allow, deny;  /* rules, canonical (netpolicy.h) */
+	struct cs_strv hosts;        /* NAME=ADDRESS[:PORT] */
+	struct cs_strv publish;      /* [ADDRESS:]PORT:PORT */
+	bool ech_deny;
+	struct profile_budget budget, per_host;
+	struct profile_secret *secrets;
+	size_t n_secrets;
+};
+
 struct profile {
 	char *name;
 	char *description;
@@ -60,8 +83,11 @@ struct profile {
 	struct cs_strv commit_protect;   /* names that are asked for one by one */
 	struct cs_strv commit_allow;     /* those of them that are not */
 	uint64_t commit_age, commit_size; /* ms, bytes: how long and how much is kept for an undo */
+	struct profile_network network; /* all empty: none but a loopback of its own */
 	protection_set require;
 };
+/* Has it any network at all (something to reach, or to be reached at)? */
+bool profile_has_network(const struct profile *p);
 
 /* name: a built-in profile's name, or a path if it holds a '/' or ends in .yaml/.yml. */
 int profile_load(const char *name, struct profile *ret, struct cs_err *err);
