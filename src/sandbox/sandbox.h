@@ -17,6 +17,7 @@
 #pragma once
 #include "base/err.h"
 #include "profile/profile.h"
+#include "sys/sys.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,6 +49,30 @@ struct sandbox_bind {
 			      * (redirects) in `up`; only without lowers, and `up` cannot become one */
 };
 
+/* A file that the sandbox finds at a path, read-only, in the place of the host's or of none. */
+struct sandbox_file {
+	const char *path;    /* absolute; a missing directory is made where the root is the sandbox's own */
+	const char *data;
+	size_t len;
+};
+
+/* A network that ends at the caller: what is sent to one of the ranges is delivered to listeners that
+ * the caller holds.  There is no route to anywhere else. */
+struct sandbox_network {
+	const struct sys_net_range *addresses; /* loopback's own, besides 127.0.0.1 and ::1 */
+	size_t n_addresses;
+	const struct sys_net_range *ranges;
+	size_t n_ranges;
+	const uint16_t *ports;                 /* listened on, at every address */
+	size_t n_ports;                        /* at most SANDBOX_PORTS_MAX */
+	/* The program is about to connect to an address that is not loopback's: it waits until this returns.
+	 * For telling and preparing, not for deciding: it may have changed it meanwhile.  false: it is
+	 * nobody's, and to be told as refused. */
+	bool (*connecting)(const void *sockaddr, size_t len, void *arg);
+	void *arg;
+};
+enum { SANDBOX_PORTS_MAX = 64, SANDBOX_NET_FDS = 3 + SANDBOX_PORTS_MAX };
+
 struct sandbox_spec {
 	const char *id;
 	char *const *argv;
@@ -58,6 +83,9 @@ struct sandbox_spec {
 	size_t n_binds;
 	const char *const *hide;          /* absolute paths inside that must not be there */
 	size_t n_hide;
+	const struct sandbox_file *files;
+	size_t n_files;
+	const struct sandbox_network *network; /* NULL: a loopback of its own and nothing else */
 	const struct profile_limits *limits;
 	enum profile_proc proc;
 	int stdio[3];                     /* become 0, 1, 2 */
@@ -124,6 +152,9 @@ int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct 
 int sandbox_layer(struct sandbox *s);
 /* Can a layer be kept in that directory?  Makes and removes a directory in it. */
 int sandbox_layer_probe(int dir, struct cs_err *err);
+/* Of a sandbox with a network, once: its namespace, sockets for UDP and TCP at 127.0.0.1:53, then the listeners
+ * in the order of the ports; the caller's.  How many; 0: not yet. Comes with sandbox_event_fd(). */
+size_t sandbox_take_network(struct sandbox *s, int ret[SANDBOX_NET_FDS]);
 void sandbox_free(struct sandbox *s);
 /* In a forked child of the caller: lets go of what it holds of the sandbox, which stays the parent's. */
 void sandbox_forget(struct sandbox *s);

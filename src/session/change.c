@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void add_hidden(const struct session_spec *s, struct cs_strv *ret)
@@ -43,6 +44,12 @@ int session_txn_begin(const struct session_opts *o, const struct session_spec *s
 	if (r < 0)
 		txn_about_done(&a);
 	return r;
+}
+
+void session_result_done(struct session_result *r)
+{
+	free(r->network.told);
+	r->network = (struct session_network){ 0 };
 }
 
 void session_discard(struct session_result *r)

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/say.h"
+#include "base/text.h"
 #include "session/relay.h"
 #include "session/wire.h"
 #include "sys/sys.h"
@@ -21,9 +22,9 @@
 #include <sys/un.h>
 #include <time.h>
 
-int session_socket_path(const char *id, char *ret, size_t size, struct cs_err *err)
+static int live_path(const char *id, const char *suffix, char *ret, size_t size, struct cs_err *err)
 {
-	char dir[200], live[208];
+	char dir[200], live[208], shown[64];
 	int r = session_dir(dir, sizeof dir, err);
 
 	snprintf(live, sizeof live, "%s.live", dir);
@@ -31,9 +32,21 @@ int session_socket_path(const char *id, char *ret, size_t size, struct cs_err *e
 		r = session_own_dir(live, err); /* a stranger's could hold a stranger's keeper */
 	if (r < 0)
 		return r;
-	if (strncmp(id, "t-", 2) != 0 || strchr(id, '/') || snprintf(ret, size, "%s/%s", live, id) >= (int)size)
-		return cs_fail(err, CS_E_INVALID, 0, "'%s' is not the id of a session", id);
+	if (!*id || strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(id) || snprintf(ret, size, "%s/%s%s", live, id, suffix) >= (int)size)
+		return cs_fail(err, CS_E_INVALID, 0, "'%s' is not an id", cs_escape_to(shown, sizeof shown, id));
 	return 0;
+}
+
+int session_socket_path(const char *id, char *ret, size_t size, struct cs_err *err)
+{
+	if (strncmp(id, "t-", 2) != 0)
+		return cs_fail(err, CS_E_INVALID, 0, "'%s' is not the id of a session", id);
+	return live_path(id, "", ret, size, err);
+}
+
+int session_net_path(const char *id, char *ret, size_t size, struct cs_err *err)
+{
+	return live_path(id, ".net", ret, size, err);
 }
 
 static int connect_keeper(const char *id, struct cs_err *err)
@@ -59,10 +72,21 @@ bool session_is_live(const char *id)
 	return fd >= 0;
 }
 
+static bool answers(const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	CS_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || strlen(path) >= sizeof a.sun_path)
+		return true;
+	memcpy(a.sun_path, path, strlen(path) + 1);
+	return connect(fd, (struct sockaddr *)&a, sizeof a) == 0;
+}
+
 /* Sockets that nobody listens at; a young one may be about to. */
 void session_clear_sockets(void)
 {
-	char dir[200], live[256];
+	char dir[200], live[256], path[600];
 	CS_DIR DIR *d = NULL;
 	struct dirent *e;
 
@@ -73,8 +97,9 @@ void session_clear_sockets(void)
 	while (d && (e = readdir(d))) {
 		struct stat st;
 
-		if (strncmp(e->d_name, "t-", 2) != 0 || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISSOCK(st.st_mode) ||
-		    st.st_uid != geteuid() || st.st_mtime + 60 > time(NULL) || session_is_live(e->d_name))
+		snprintf(path, sizeof path, "%s/%s", live, e->d_name);
+		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISSOCK(st.st_mode) || st.st_uid != geteuid() ||
+		    st.st_mtime + 60 > time(NULL) || answers(path))
 			continue;
 		(void)unlinkat(dirfd(d), e->d_name, 0); /* if it stays, the next gc tries again */
 	}

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "session/net.h"
 #include "session/wire.h"
 #include "sys/sys.h"
 
@@ -52,6 +53,7 @@ struct keeper {
 	size_t bind;                /* the workspace's */
 	struct txn *txn;
 	struct sandbox *box;
+	struct session_net *net;    /* NULL: none */
 	int listen, sigfd, ready;   /* ready: tells who began it, -1 once told */
 	int clients[CLIENTS];
 	struct step_run run;
@@ -456,7 +458,7 @@ static int timeout_of(const struct keeper *k)
 
 static bool loop_once(struct keeper *k)
 {
-	struct pollfd fds[5 + CLIENTS];
+	struct pollfd fds[6 + CLIENTS];
 	int n;
 
 	fds[0] = (struct pollfd){ .fd = sandbox_pidfd(k->box), .events = POLLIN };
@@ -466,7 +468,8 @@ static bool loop_once(struct keeper *k)
 	fds[4] = (struct pollfd){ .fd = k->listen, .events = POLLIN };
 	for (int i = 0; i < CLIENTS; i++)
 		fds[5 + i] = (struct pollfd){ .fd = k->clients[i], .events = POLLIN };
-	n = poll(fds, 5 + CLIENTS, timeout_of(k));
+	fds[5 + CLIENTS] = (struct pollfd){ .fd = session_net_fd(k->net), .events = POLLIN };
+	n = poll(fds, 6 + CLIENTS, timeout_of(k));
 	if (n < 0 && errno != EINTR)
 		return false;
 	if (n > 0) {
@@ -475,7 +478,10 @@ static bool loop_once(struct keeper *k)
 		if (fds[2].revents & POLLIN)
 			take_refusal(k);
 		k->notifier_gone |= (fds[2].revents & POLLHUP) && !(fds[2].revents & POLLIN);
+		if (fds[5 + CLIENTS].revents)
+			session_net_handle(k->net);
 		if (fds[1].revents) {
+			session_net_take(k->net, k->box);
 			take_ended(k);
 			if (sandbox_take_stop(k->box) && k->run.active)
 				tell(k->run.client, WIRE_STOPPED, 0, 0, NULL);
@@ -551,7 +557,9 @@ static int start_box(struct keeper *k, struct cs_err *err)
 	k->spec.spec.argv = none;
 	k->spec.spec.record = record;
 	k->spec.spec.record_arg = k;
-	r = sandbox_start(&k->spec.spec, &k->box, err);
+	r = session_net_open(k->o, k->spec.spec.id, &k->spec, &k->net, err);
+	if (r == 0)
+		r = sandbox_start(&k->spec.spec, &k->box, err);
 	if (r == 0)
 		txn_started(k->txn, sandbox_pid(k->box));
 	txn_savepoint_done(&sp);
@@ -570,6 +578,8 @@ static void drop_box(struct keeper *k, int client)
 	if (k->record_fd >= 0)
 		close(k->record_fd);
 	k->record_fd = -1;
+	session_net_forget(k->net);
+	k->net = NULL;
 	sandbox_forget(k->box);
 	k->box = NULL;
 	k->run = (struct step_run){ .client = -1 };
@@ -602,6 +612,7 @@ static void tell_ready(struct keeper *k)
 static void finish(struct keeper *k)
 {
 	struct cs_err err = { 0 };
+	struct session_network network = { 0 };
 	struct sandbox_exit end;
 	bool empty = false;
 	int r;
@@ -612,6 +623,8 @@ static void finish(struct keeper *k)
 	}
 	sandbox_kill(k->box);
 	sandbox_wait(k->box, &end);
+	session_net_end(k->net, &network);
+	free(network.told);
 	r = txn_flatten(k->txn, &err); /* if it fails, the next command tries again */
 	if (r == 0) {
 		empty = txn_is_empty(k->txn);
@@ -640,6 +653,10 @@ static int serve(struct keeper *k, struct cs_err *err)
 	if (r == 0)
 		r = prove(k, err);
 	if (r < 0) {
+		struct session_network network = { 0 };
+
+		session_net_end(k->net, &network);
+		free(network.told);
 		sandbox_free(k->box);
 		if (k->record_fd >= 0)
 			(void)unlink(k->record_path);

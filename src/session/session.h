@@ -20,6 +20,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "egress/egress.h"
 #include "profile/profile.h"
 #include "sandbox/sandbox.h"
 #include "txn/txn.h"
@@ -56,9 +57,18 @@ struct session_opts {
 	protection_set off;       /* test builds only */
 };
 
-enum { SESSION_REFUSALS_MAX = 64 };
+enum { SESSION_REFUSALS_MAX = 64, SESSION_TOLD_MAX = 1024 };
 
 struct session_spec;
+
+/* What a session did over its network. */
+struct session_network {
+	bool on;
+	struct egress_totals totals;
+	struct egress_told *told; /* refusals, and with learn what was reached */
+	size_t n_told;
+	char trouble[256];        /* "" unless the boundary failed */
+};
 
 struct session_result {
 	char id[16];
@@ -77,6 +87,7 @@ struct session_result {
 	} refusals[SESSION_REFUSALS_MAX];
 	size_t n_refusals;
 	unsigned refusals_more;   /* different ones beyond those */
+	struct session_network network; /* session_result_done() frees it */
 	size_t hidden;            /* secrets that were hidden in the workspace */
 	bool hidden_partly;       /* the search for them was cut short */
 	struct sandbox_step steps[32];
@@ -91,6 +102,7 @@ struct session_result {
 	} change;
 };
 
+void session_result_done(struct session_result *r);
 /* Throws the result's transaction away, if there is one. */
 void session_discard(struct session_result *r);
 /* Always fills *ret; returns its exit_code. */
@@ -130,6 +142,11 @@ void session_clear_sockets(void); /* of keepers that were killed */
 /* The keeper's socket. */
 int session_socket_path(const char *id, char *ret, size_t size, struct cs_err *err);
 
+/* ---- net.c: `caisson net` ---- */
+int session_net_path(const char *id, char *ret, size_t size, struct cs_err *err);
+/* One request to the network boundary of a running sandbox; the reply begins with "ok\n". */
+int session_net_call(const char *id, const char *request, struct cs_buf *reply, struct cs_err *err);
+
 /* ---- spec.c: from a profile and options to a sandbox's spec ---- */
 struct session_spec {
 	struct sandbox_spec spec;
@@ -141,6 +158,7 @@ struct session_spec {
 	const char *hide_partly;  /* a directory that was too large to search through, or NULL */
 };
 int session_spec_make(const struct session_opts *o, struct session_spec *ret, struct cs_err *err);
+void session_spec_env(struct session_spec *s, const char *assignment); /* NAME=VALUE, instead of one that is there */
 void session_spec_done(struct session_spec *s);
 
 /* hide.c: names below dir that match the profile's patterns, as absolute paths. Sets *ret_partly

@@ -174,6 +174,15 @@ static void add_env(struct session_spec *s, const char *name, const char *value)
 	cs_strv_take(&s->env, cs_printf("%s=%s", name, value));
 }
 
+void session_spec_env(struct session_spec *s, const char *assignment)
+{
+	const char *eq = strchr(assignment, '=');
+	CS_FREE char *name = cs_strndup(assignment, (size_t)(eq - assignment));
+
+	add_env(s, name, eq + 1);
+	s->spec.env = s->env.v;
+}
+
 static void pass_env(struct session_spec *s, const struct cs_strv *patterns)
 {
 	for (char **e = environ; *e; e++) {

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "session/net.h"
 #include "session/relay.h"
 #include "sys/sys.h"
 
@@ -53,6 +54,7 @@ struct run {
 	int record_fd;                                   /* holds the record's lock */
 	struct txn *txn;                                 /* takes what is written in the workspace */
 	bool in_memory;                                  /* ... when it has ended: no layer can stand there */
+	struct session_net *net;                         /* NULL: none */
 };
 
 static uint64_t now_ms(void)
@@ -259,14 +261,15 @@ static void loop(struct run *r)
 	struct pollfd fds[16];
 
 	for (;;) {
-		size_t n = 4;
+		size_t n = 5;
 		int ready;
 
 		fds[0] = (struct pollfd){ .fd = sandbox_pidfd(r->box), .events = POLLIN };
 		fds[1] = (struct pollfd){ .fd = r->inside_gone ? -1 : sandbox_event_fd(r->box), .events = POLLIN };
 		fds[2] = (struct pollfd){ .fd = r->notifier_gone ? -1 : sandbox_refusal_fd(r->box), .events = POLLIN };
 		fds[3] = (struct pollfd){ .fd = r->sigfd, .events = POLLIN };
-		n += relay_poll(r->relay, fds + 4, sizeof fds / sizeof *fds - 4);
+		fds[4] = (struct pollfd){ .fd = session_net_fd(r->net), .events = POLLIN };
+		n += relay_poll(r->relay, fds + 5, sizeof fds / sizeof *fds - 5);
 		ready = poll(fds, n, next_timeout(r, now_ms()));
 		if (ready < 0 && errno != EINTR)
 			break;
@@ -275,7 +278,11 @@ static void loop(struct run *r)
 				take_refusal(r);
 			if (fds[3].revents & POLLIN)
 				on_signal(r);
-			relay_handle(r->relay, fds + 4, n - 4);
+			if (fds[1].revents)
+				session_net_take(r->net, r->box);
+			if (fds[4].revents)
+				session_net_handle(r->net);
+			relay_handle(r->relay, fds + 5, n - 5);
 			if (fds[1].revents && !(fds[0].revents & POLLIN) && sandbox_take_stop(r->box))
 				suspend(r);
 			if (fds[1].revents & POLLHUP && !r->inside_gone) {
@@ -367,6 +374,8 @@ static void collect(struct run *r)
 	struct sandbox_exit end;
 
 	sandbox_wait(r->box, &end);
+	session_net_end(r->net, &res->network);
+	r->net = NULL;
 	drain(r);
 	res->wall_ms = now_ms() - r->started;
 	res->output_bytes = relay_bytes(r->relay);
@@ -520,13 +529,16 @@ int session_run(const struct session_opts *o, struct session_result *ret)
 		say_error("'%s' is too large or too deep to be searched for secrets to the end; name with --hide what must not be seen",
 			  cs_escape_to(shown, sizeof shown, s.hide_partly));
 	ret->hidden_partly = s.hide_partly != NULL;
-	e = begin_change(&r, &s, &ret->err);
+	e = session_net_open(o, ret->id, &s, &r.net, &ret->err);
+	if (e == 0)
+		e = begin_change(&r, &s, &ret->err);
 	if (e == 0)
 		e = start(&r, &s);
 	if (e < 0)
 		refuse(ret, is_refusal(ret->err.code) ? SESSION_REFUSED : SESSION_NOT_STARTED);
 	end_change(&r);
 	forget(&r);
+	session_net_end(r.net, &ret->network);
 	sandbox_free(r.box);
 	relay_free(r.relay);
 	if (r.sigfd >= 0)

@@ -105,6 +105,18 @@ struct sys_netns {
 int sys_netns_make(struct sys_netns *n);
 int sys_netns_enter(struct sys_netns *n);
 
+/* Of the network namespace we are in, over netlink.  A range is made ours: whatever is sent there is
+ * delivered here.  An address is given to loopback, so that programs which look whether there is a
+ * network find one.  Without IPv6 both do nothing for it. */
+struct sys_net_range {
+	uint8_t family; /* 4, 6 */
+	uint8_t bits;
+	uint8_t addr[16];
+};
+int sys_net_take(const struct sys_net_range *ranges, size_t n, bool as_addresses);
+/* A non-blocking listener on every address of both families, or (without IPv6) of one. */
+int sys_net_listen(uint16_t port);
+
 /* landlock.c: raw Landlock, newest ABI known here is 7. */
 enum { SYS_LANDLOCK_ABI_MAX = 7 };
 int sys_landlock_abi(void);  /* 0: none */

@@ -59,10 +59,24 @@ struct loop *loop_new(void)
 	return l;
 }
 
+static void run_deferred(struct loop *l)
+{
+	size_t n = l->n_later;
+
+	/* What these defer waits for the next turn. */
+	for (size_t i = 0; i < n; i++)
+		l->later[i].fn(l->later[i].arg);
+	l->n_later -= n;
+	for (size_t i = 0; i < l->n_later; i++)
+		l->later[i] = l->later[n + i];
+}
+
 void loop_free(struct loop *l)
 {
 	if (!l)
 		return;
+	while (l->n_later) /* what is only waiting to be freed */
+		run_deferred(l);
 	close(l->epoll);
 	free(l->heap);
 	free(l->later);
@@ -177,18 +191,6 @@ void loop_defer(struct loop *l, void (*fn)(void *arg), void *arg)
 	l->later[l->n_later++] = (struct deferred){ fn, arg };
 }
 
-static void run_deferred(struct loop *l)
-{
-	size_t n = l->n_later;
-
-	/* What these defer waits for the next turn. */
-	for (size_t i = 0; i < n; i++)
-		l->later[i].fn(l->later[i].arg);
-	l->n_later -= n;
-	for (size_t i = 0; i < l->n_later; i++)
-		l->later[i] = l->later[n + i];
-}
-
 uint64_t loop_now(const struct loop *l)
 {
 	return l->now;
@@ -214,8 +216,6 @@ int loop_run(struct loop *l)
 		fire_due(l);
 		run_deferred(l);
 	}
-	while (l->n_later) /* what is only waiting to be freed */
-		run_deferred(l);
 	return 0;
 }
 

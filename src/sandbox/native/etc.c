@@ -21,11 +21,32 @@ static const struct {
 	{ "etc-hostname", "/etc/hostname", NATIVE_HOST "\n" },
 };
 
+/* The directories above a file of the caller's, where the root is ours. */
+static void make_parents(struct native_plan *p, const char *path)
+{
+	char dir[256];
+
+	for (const char *at = strchr(path + 1, '/'); at && (size_t)(at - path) < sizeof dir; at = strchr(at + 1, '/')) {
+		snprintf(dir, sizeof dir, "%.*s", (int)(at - path - 1), path + 1);
+		(void)mkdirat(p->root_fd, dir, 0755); /* it is there, or the file will tell */
+	}
+}
+
 int native_build_etc(struct native_plan *p)
 {
+	char name[32];
+
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-		if (native_provide(p, files[i].name, files[i].path, files[i].text) < 0)
+		if (native_provide(p, files[i].name, files[i].path, files[i].text, strlen(files[i].text)) < 0)
 			return -1;
+	for (size_t i = 0; i < p->spec->n_files; i++) {
+		const struct sandbox_file *f = &p->spec->files[i];
+
+		snprintf(name, sizeof name, "file-%zu", i);
+		make_parents(p, f->path);
+		if (native_provide(p, name, f->path, f->data, f->len) < 0)
+			return -1;
+	}
 	return 0;
 }
 

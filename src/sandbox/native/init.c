@@ -232,6 +232,8 @@ static int build(struct native_plan *p)
 		if (sys_netns_enter(&netns) < 0)
 			return fail(p, "enter the network namespace");
 		native_active(p, PROT_NETNS);
+		if (p->spec->network && native_open_network(p) < 0)
+			return -1;
 	}
 	native_step(p, STEP_JOIN);
 	if (native_enter_root(p) < 0)

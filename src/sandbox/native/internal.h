@@ -12,6 +12,7 @@
  *   overlay.c   one overlayfs mount from descriptors
  *   quota.c     what such a layer takes up
  *   proc.c      /proc: masks, and files that show the sandbox's own limits
+ *   net.c       a network that ends at the caller
  *   etc.c       the few files of /etc that are ours
  *   payload.c   from process 1's child to the program's first instruction
  *   stem.c      a sandbox that waits for commands: inside
@@ -191,6 +192,9 @@ struct sandbox {
 	size_t n_binds;
 	enum native_layer *layers;       /* per bind of the spec */
 	size_t *order;                   /* per bind of the spec: which of the plan */
+	const struct sandbox_network *network;
+	int net[SANDBOX_NET_FDS];
+	size_t n_net, want_net;
 };
 
 enum { NATIVE_UID = 1000, NATIVE_GID = 1000 };
@@ -250,6 +254,9 @@ struct native_holder {
 };
 int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, struct native_holder *holder, struct cs_err *err);
 void native_idmap_reap(struct native_holder *holder);
+
+/* net.c */
+int native_open_network(struct native_plan *p);
 
 /* limits.c */
 unsigned native_cgroup_wanted(const struct profile_limits *l, protection_set off);
@@ -312,7 +319,7 @@ int native_enter_root(struct native_plan *p);
 int native_attach(struct native_plan *p, const char *entry, const char *path, bool writable);
 int native_attach_fd(struct native_plan *p, int mount, const char *path, bool dir);
 /* path inside holds text: made if the parent is ours, else covered. */
-int native_provide(struct native_plan *p, const char *name, const char *path, const char *text);
+int native_provide(struct native_plan *p, const char *name, const char *path, const char *data, size_t len);
 
 /* layer.c */
 struct native_layers {
@@ -394,7 +401,7 @@ int native_filter_init(void);
 
 /* refusal.c: answer one waiting notification. 1: *ret says what was refused,
  * 0: nothing to tell, -1: the notifier is gone. */
-int native_refusal(int listener, struct sandbox_refusal *ret);
+int native_refusal(int listener, const struct sandbox_network *net, struct sandbox_refusal *ret);
 /* A socket address as the program gave it, hostile bytes: true when the empty network will refuse
  * it, and ret names it. */
 bool native_name_destination(const void *addr, size_t len, char *ret, size_t size);

@@ -187,13 +187,13 @@ static int without_procfs(struct native_plan *p, int why)
 	if (native_missing(p, PROT_PROCFS, why, "a /proc of our own") < 0)
 		return -1;
 	meminfo(p, text, sizeof text);
-	if (native_provide(p, "proc-meminfo", "/proc/meminfo", text) < 0)
+	if (native_provide(p, "proc-meminfo", "/proc/meminfo", text, strlen(text)) < 0)
 		return -1;
 	stat_file(p, text, sizeof text);
-	if (native_provide(p, "proc-stat", "/proc/stat", text) < 0)
+	if (native_provide(p, "proc-stat", "/proc/stat", text, strlen(text)) < 0)
 		return -1;
 	cpuinfo(cpus_shown(p), text, sizeof text);
-	return native_provide(p, "proc-cpuinfo", "/proc/cpuinfo", text);
+	return native_provide(p, "proc-cpuinfo", "/proc/cpuinfo", text, strlen(text));
 }
 
 int native_build_proc(struct native_plan *p)

@@ -87,7 +87,15 @@ bool native_name_destination(const void *addr, size_t len, char *ret, size_t siz
 	return false;
 }
 
-static bool read_destination(const struct seccomp_notif *n, char *ret, size_t size)
+static bool is_loopback_name_service(const struct sockaddr_storage *ss)
+{
+	const struct sockaddr_in *in = (const void *)ss;
+
+	return ss->ss_family == AF_INET && ntohl(in->sin_addr.s_addr) >> 24 == 127;
+}
+
+/* false: it is none to tell of. */
+static bool read_destination(const struct seccomp_notif *n, const struct sandbox_network *net, char *ret, size_t size)
 {
 	struct sockaddr_storage ss = { 0 };
 	size_t len = n->data.args[2] < sizeof ss ? (size_t)n->data.args[2] : sizeof ss;
@@ -95,24 +103,27 @@ static bool read_destination(const struct seccomp_notif *n, char *ret, size_t si
 
 	if (process_vm_readv((pid_t)n->pid, &here, 1, &there, 1, 0) != (ssize_t)len)
 		return false;
-	return native_name_destination(&ss, len, ret, size);
+	if (!native_name_destination(&ss, len, ret, size))
+		return false;
+	return !net || !(is_loopback_name_service(&ss) || net->connecting(&ss, len, net->arg));
 }
 
-static bool describe(const struct seccomp_notif *n, struct sandbox_refusal *ret)
+static bool describe(const struct seccomp_notif *n, const struct sandbox_network *net, struct sandbox_refusal *ret)
 {
 	*ret = (struct sandbox_refusal){ .kind = SANDBOX_REFUSED_CALL, .by = "seccomp", .pid = (pid_t)n->pid };
 	if (n->data.nr == __NR_connect) {
 		ret->kind = SANDBOX_REFUSED_CONNECT;
 		ret->by = "netns";
-		ret->fix = "this version gives no sandbox a network beyond loopback";
-		return read_destination(n, ret->what, sizeof ret->what);
+		ret->fix = net ? "only names can be reached, and networks that a rule names: --allow NAME or --allow CIDR:PORT"
+			       : "this sandbox has no network: --allow NAME gives it one name";
+		return read_destination(n, net, ret->what, sizeof ret->what);
 	}
 	snprintf(ret->what, sizeof ret->what, "%s",
 		 n->data.nr == __NR_ioctl ? ioctl_name((uint32_t)n->data.args[1]) : call_name(n->data.nr));
 	return true;
 }
 
-int native_refusal(int listener, struct sandbox_refusal *ret)
+int native_refusal(int listener, const struct sandbox_network *net, struct sandbox_refusal *ret)
 {
 	struct seccomp_notif n = { 0 };
 	struct seccomp_notif_resp r = { 0 };
@@ -120,7 +131,7 @@ int native_refusal(int listener, struct sandbox_refusal *ret)
 
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0)
 		return errno == EINTR || errno == ENOENT ? 0 : -1; /* ENOENT: the caller was killed meanwhile */
-	tell = describe(&n, ret);
+	tell = describe(&n, net, ret);
 	r.id = n.id;
 	if (n.data.nr == __NR_connect)
 		r.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;

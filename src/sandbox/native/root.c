@@ -13,6 +13,7 @@
  */
 #include "sandbox/native/internal.h"
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -100,23 +101,22 @@ int native_attach(struct native_plan *p, const char *entry, const char *path, bo
 	return 0;
 }
 
-static int put_new(int dir, const char *name, const char *text)
+static int put_new(int dir, const char *name, const char *data, size_t len)
 {
 	CS_FD int fd = openat(dir, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0444);
-	size_t len = strlen(text);
 
 	if (fd < 0)
 		return -1;
-	return write(fd, text, len) == (ssize_t)len ? 0 : -1;
+	return cs_write_all(fd, data, len);
 }
 
-int native_provide(struct native_plan *p, const char *name, const char *path, const char *text)
+int native_provide(struct native_plan *p, const char *name, const char *path, const char *data, size_t len)
 {
-	if (put_new(p->root_fd, path + 1, text) == 0)
+	if (put_new(p->root_fd, path + 1, data, len) == 0)
 		return 0;
 	if (errno != EROFS && errno != EEXIST && errno != EACCES)
 		return fail(p, errno, "write", path);
-	if (put_new(p->tmpfs_fd, name, text) < 0)
+	if (put_new(p->tmpfs_fd, name, data, len) < 0)
 		return fail(p, errno, "write", path);
 	if (native_attach(p, name, path, false) < 0)
 		/* Nothing there to cover, in a directory that is not ours: then nothing leaks either. */

@@ -140,7 +140,9 @@ static int clone_init(struct native_plan *p, struct sandbox *s, int child_sock, 
 	if (s->pid == 0) {
 		p->sock = child_sock;
 		close(s->sock);
-		native_stem_done(s);
+		for (size_t i = 0; i < s->n_net; i++)
+		close(s->net[i]);
+	native_stem_done(s);
 		native_init(p);
 	}
 	if (s->pid < 0)
@@ -247,6 +249,8 @@ static struct sandbox *new_sandbox(const struct sandbox_spec *spec)
 	s->pidfd = s->sock = s->tmpfs = s->listener = s->ids.lock_fd = -1;
 	s->ctl = s->exec = s->epoll = s->mount_sock = -1;
 	s->limits = *spec->limits;
+	s->network = spec->off & PROT_BIT(PROT_NETNS) ? NULL : spec->network;
+	s->want_net = s->network ? SANDBOX_NET_FDS - SANDBOX_PORTS_MAX + s->network->n_ports : 0;
 	if (spec->off & PROT_BIT(PROT_LIMIT_MEMORY))
 		s->limits.memory = 0; /* not sampled either */
 	if (spec->off & PROT_BIT(PROT_LIMIT_DISK))
@@ -378,6 +382,8 @@ static void take_messages(struct sandbox *s)
 
 		if (what == 'S')
 			s->stopped = true;
+		if (what == 'N' && fd >= 0 && s->n_net < s->want_net)
+			s->net[s->n_net++] = CS_TAKE_FD(fd);
 		if (slot && *slot < 0)
 			*slot = CS_TAKE_FD(fd);
 		if (fd >= 0)
@@ -402,13 +408,25 @@ int sandbox_refusal_fd(struct sandbox *s)
 
 int sandbox_next_refusal(struct sandbox *s, struct sandbox_refusal *ret)
 {
-	int r = s->listener < 0 ? 0 : native_refusal(s->listener, ret);
+	int r = s->listener < 0 ? 0 : native_refusal(s->listener, s->network, ret);
 
 	if (r < 0) {
 		close(s->listener);
 		s->listener = -1;
 	}
 	return r > 0;
+}
+
+size_t sandbox_take_network(struct sandbox *s, int ret[SANDBOX_NET_FDS])
+{
+	size_t n = s->want_net;
+
+	take_messages(s);
+	if (!n || s->n_net < n)
+		return 0;
+	memcpy(ret, s->net, n * sizeof *ret);
+	s->want_net = s->n_net = 0;
+	return n;
 }
 
 int sandbox_layer(struct sandbox *s)
