@@ -19,7 +19,14 @@
  *
  * Without ports: 443 and 80.  Without a protocol: tls on 443, http on 80, else
  * tcp.  METHOD may be `*`; in PATH `*` is within a segment and `**` any number
- * of them.  Deny wins over allow; what no rule allows is denied.
+ * of them.  A rule about requests on another port says what is spoken there.
+ *
+ * Deny wins over allow; what no rule allows is denied.  A denial without ports is
+ * of all of them, of a name or network whole or of the requests it speaks of.
+ *
+ * A network opens what is special in it only if it lies wholly in that kind of
+ * space: 0.0.0.0/0 is every public address, as `*` is every public name.  An
+ * address of a metadata service is opened by that address alone.
  */
 #pragma once
 #include "base/err.h"
@@ -62,7 +69,7 @@ enum net_class net_addr_class(const struct net_addr *a);
 const char *net_class_name(enum net_class c); /* "a private address" */
 
 /* Lower case, without the trailing dot.  CS_E_INVALID: too long, an empty or over-long label, a
- * byte that is not a letter, digit, '-' or '_' (NUL included: len counts), or something that is or
+ * byte that is not a letter, digit, '-' or '_' (NUL included: len counts), a '-' at its start, or something that is or
  * could be read as an address (decimal, octal, hex, in parts). */
 int net_name_canonical(const char *name, size_t len, char ret[NET_NAME_MAX], struct cs_err *err);
 bool net_name_is_metadata(const char *canonical); /* of the big clouds' metadata services */
@@ -86,7 +93,8 @@ bool net_rule_has_name(const struct net_rule *r, const char *canonical);
 enum net_proto net_rule_proto(const struct net_rule *r, uint16_t port); /* never NET_AUTO */
 /* Methods and path pattern.  path is a request's path, with or without a query.  What could be read
  * in two ways (%2F, %2E%2E, "..", a backslash, "//") matches no allow rule and every deny rule
- * whose method it has. */
+ * whose method it has.  A denial is also of other spellings that servers take for the same: in capitals,
+ * with a final '/', with `;parameters`. */
 bool net_rule_has_request(const struct net_rule *r, const char *method, const char *path, bool deny);
 
 /* NAME=ADDRESS[:PORT]: the operator's own answer for a name. */
@@ -123,10 +131,12 @@ void net_judge_name(const struct net_policy *p, const char *name, uint16_t port,
 /* May this address, which the program named itself, be connected to?  Only CIDR rules count. */
 void net_judge_literal(const struct net_policy *p, const struct net_addr *a, uint16_t port, struct net_verdict *ret);
 /* May `name`, which was allowed, be connected to at this address?  Special ranges only if a CIDR rule
- * covers address and port; a denied CIDR never.  own: the address is one of this host's own. */
+ * covers address and port; a denied CIDR never.  own: the address is one of this host's own.
+ * name "": none, the address was judged literally. */
 void net_judge_address(const struct net_policy *p, const char *name, const struct net_addr *a, uint16_t port, bool own,
 		       struct net_verdict *ret);
-/* Does any rule for this name and port speak of methods or paths? */
+/* Does any rule for this name and port speak of methods or paths?  Here and in net_judge_request() an
+ * address in text stands for itself: the rules are those of net_judge_literal(). */
 bool net_policy_has_requests(const struct net_policy *p, const char *name, uint16_t port);
 void net_judge_request(const struct net_policy *p, const char *name, uint16_t port, const char *method, const char *path,
 		       struct net_verdict *ret);
