@@ -136,6 +136,9 @@ static int generate(const char *path, struct cs_err *err)
 	if (r < 0)
 		return r;
 	r = cs_buf_read_fd(&text, fd, path, err);
+	/* None has a network, so struct builtin has no place for one: say so rather than lose it. */
+	if (r >= 0 && !network_is_none(&p.network))
+		r = cs_fail(err, CS_E_UNSUPPORTED, 0, "%s: a built-in profile with a network", path);
 	if (r >= 0)
 		put_profile(&p, cs_buf_text(&text));
 	profile_done(&p);

@@ -3,10 +3,11 @@
 #include "profile/internal.h"
 
 #include "base/text.h"
+#include "netpolicy/netpolicy.h"
 
 #include <string.h>
 
-enum { LABEL = 14, WIDTH = 78 };
+enum { LABEL = 16, WIDTH = 78 };
 
 static void label(struct cs_buf *out, const char *word)
 {
@@ -68,6 +69,122 @@ static void put_limits(struct cs_buf *out, const struct profile *p)
 	}
 }
 
+static void port_words(const struct net_rule *r, struct cs_buf *out)
+{
+	if (r->default_ports)
+		cs_buf_str(out, " on ports 443 and 80");
+	else if (r->port_lo == 0)
+		cs_buf_str(out, " on every port");
+	else if (r->port_lo != r->port_hi)
+		cs_buf_fmt(out, " on ports %u to %u", r->port_lo, r->port_hi);
+	else
+		cs_buf_fmt(out, " on port %u", r->port_lo);
+	if (r->proto != NET_AUTO)
+		cs_buf_fmt(out, " by %s", net_proto_name(r->proto));
+}
+
+/* "api.example.com on ports 443 and 80" */
+static void rule_words(const char *text, struct cs_buf *out)
+{
+	struct net_rule r = { 0 };
+
+	if (net_rule_parse(text, &r, NULL) < 0) {
+		cs_buf_str(out, text); /* cannot be: it was parsed when it was taken */
+		return;
+	}
+	if (r.net.family) {
+		char addr[64];
+
+		net_addr_format(&r.net, addr, sizeof addr);
+		cs_buf_fmt(out, "%s/%u", addr, r.bits);
+	} else {
+		cs_buf_fmt(out, "%s%s%s", r.wildcard ? "*." : "", r.name, strcmp(r.name, "*") ? "" : " (every public name)");
+	}
+	port_words(&r, out);
+	if (r.path)
+		cs_buf_fmt(out, " for %s %s", r.methods ? r.methods : "any method and", r.path);
+	net_rule_done(&r);
+}
+
+static void put_rules(struct cs_buf *out, const char *name, const struct cs_strv *rules)
+{
+	struct cs_strv words = { 0 };
+
+	for (size_t i = 0; i < rules->n; i++) {
+		struct cs_buf one CS_BUF_AUTO = CS_BUF(1 << 16);
+
+		rule_words(rules->v[i], &one);
+		cs_strv_add(&words, cs_buf_text(&one));
+	}
+	put_list(out, name, &words, "nothing");
+	cs_strv_done(&words);
+}
+
+static void put_published(struct cs_buf *out, const struct cs_strv *ports)
+{
+	struct cs_strv words = { 0 };
+
+	for (size_t i = 0; i < ports->n; i++) {
+		const char *inside = strrchr(ports->v[i], ':');
+
+		cs_strv_take(&words, cs_printf("%.*s (port %s inside)", (int)(inside - ports->v[i]), ports->v[i], inside + 1));
+	}
+	put_list(out, "reached at", &words, "");
+	cs_strv_done(&words);
+}
+
+static void put_secrets(struct cs_buf *out, const struct profile_network *net)
+{
+	for (size_t i = 0; i < net->n_secrets; i++) {
+		const struct profile_secret *s = &net->secrets[i];
+		size_t col = 0;
+
+		label(out, i ? "" : "secrets");
+		put_word(out, &col, s->name, " is a placeholder;");
+		put_word(out, &col, s->from, " is added outside as header");
+		put_word(out, &col, s->header, " for");
+		for (size_t h = 0; h < s->hosts.n; h++)
+			put_word(out, &col, s->hosts.v[h], h + 1 < s->hosts.n ? "," : "");
+		cs_buf_char(out, '\n');
+	}
+}
+
+static void put_budgets(struct cs_buf *out, const struct profile *p)
+{
+	for (size_t i = 0; i < profile_keys_n; i++) {
+		const struct key *k = &profile_keys[i];
+		char value[48];
+
+		if (!key_below(k, "network.budgets") || !*(uint64_t *)key_at(k, p))
+			continue;
+		key_format_limit(k, p, value, sizeof value);
+		label(out, "budget");
+		cs_buf_fmt(out, "%s %s\n", key_below(k, "network.budgets"), value);
+	}
+}
+
+static void put_network(struct cs_buf *out, const struct profile *p)
+{
+	const struct profile_network *net = &p->network;
+
+	if (!profile_has_network(p)) {
+		label(out, "network");
+		cs_buf_str(out, "none: nothing but a loopback of its own\n");
+		return;
+	}
+	put_rules(out, "may connect to", &net->allow);
+	if (net->deny.n)
+		put_rules(out, "but never to", &net->deny);
+	if (net->hosts.n)
+		put_list(out, "host names", &net->hosts, "");
+	if (net->publish.n)
+		put_published(out, &net->publish);
+	if (net->ech_deny)
+		put_key_word(out, p, "network.ech");
+	put_secrets(out, net);
+	put_budgets(out, p);
+}
+
 static void put_require(struct cs_buf *out, protection_set set)
 {
 	if (!set) {
@@ -94,8 +211,7 @@ void profile_explain(const struct profile *p, struct cs_buf *out)
 	put_key_word(out, p, "isolation");
 	put_key_word(out, p, "workspace");
 	put_key_word(out, p, "proc");
-	label(out, "network");
-	cs_buf_str(out, "none: nothing but a loopback of its own\n");
+	put_network(out, p);
 	put_list(out, "may read", &p->files_read, "nothing of the host's system");
 	put_list(out, "may change", &p->files_write,
 		 p->workspace == PROFILE_WS_WRITE ? "nothing on the host but the workspace" : "nothing on the host");

@@ -5,6 +5,7 @@
  * tree.c    bytes to a small tree of nodes that know their line and column
  * value.c   one value of one key into a profile; the `locked` rules
  * list.c    the same for items of lists
+ * network.c the same for what is below `network`; secret.c for its secrets
  * load.c    a tree (and what it extends) into a profile
  * builtin.c the built-in profiles; tools/gen_profiles.c takes its place while
  *           they are being generated
@@ -17,8 +18,12 @@
 enum {
 	PROFILE_MAX_BYTES = 256 * 1024,
 	PROFILE_MAX_NEST = 16,
-	PROFILE_MAX_ITEMS = 4096,
+	PROFILE_MAX_ITEMS = 8192,
 	PROFILE_MAX_EXTENDS = 8,
+	PROFILE_MAX_HOSTS = 256,  /* network.hosts */
+	PROFILE_MAX_PUBLISH = 64,
+	PROFILE_MAX_SECRETS = 64,
+	PROFILE_MAX_SECRET_HOSTS = 16, /* of each */
 };
 
 enum key_type {
@@ -27,7 +32,11 @@ enum key_type {
 	KEY_EXTENDS,     /* a profile's name or path */
 	KEY_BOOL,
 	KEY_WORD,        /* one of key.words */
-	KEY_NETWORK,     /* the word none, until there is a network boundary */
+	KEY_NETWORK,     /* the word none; also a section */
+	KEY_RULES,       /* list of rules as in netpolicy.h */
+	KEY_HOSTS,       /* mapping NAME: ADDRESS[:PORT], held as NAME=ADDRESS[:PORT] */
+	KEY_PUBLISH,     /* list of [ADDRESS:]PORT:PORT */
+	KEY_SECRETS,     /* list of mappings */
 	KEY_PATHS,       /* list of absolute paths */
 	KEY_PATTERNS,    /* list of hide patterns */
 	KEY_ENVNAMES,    /* list of variable names or patterns */
@@ -77,7 +86,7 @@ const struct key *key_find(const char *path);
 /* "files" is a section because keys begin with "files."; rest of the path, or NULL. */
 const char *key_below(const struct key *k, const char *section);
 bool key_is_section(const char *word);
-bool key_is_list(const struct key *k);
+bool key_is_list(const struct key *k); /* of single values */
 const char *key_type_words(const struct key *k); /* "a size (such as 64M or 2GiB)" */
 const char *key_word_name(const struct key *k, unsigned value);
 
@@ -108,6 +117,7 @@ struct node {
 	struct node *child; /* first member */
 	struct node *next;
 };
+bool profile_is_utf8(const char *s);
 int tree_read(const char *text, size_t len, const char *origin, struct node **ret, struct cs_err *err);
 void tree_free(struct node *n);
 bool node_is_null(const struct node *n);
@@ -124,6 +134,36 @@ int value_apply_item(const struct key *k, struct profile *p, const char *text, s
 /* value NULL takes an inherited variable away. */
 int value_apply_var(const struct key *k, struct profile *p, const char *name, const char *value, const struct change *c,
 		    struct cs_err *err);
+/* list.c: for messages and for the forms in which things are kept. */
+int value_bad(const struct key *k, const char *text, const struct change *c, struct cs_err *err, const char *why);
+int value_locked(const struct key *k, const struct cs_strv *now, const char *text, const struct change *c, struct cs_err *err);
+const char *value_why_not_name(const char *s, const char *also); /* of a variable; NULL: it is one */
+char *value_clean_path(const char *s); /* NULL if it has ".." */
+size_t value_find_var(const struct cs_strv *list, const char *name); /* SIZE_MAX: not there */
+void value_remove_at(struct cs_strv *list, size_t i);
+bool value_has_control(const char *s); /* a tab is none */
+
+/* network.c.  The item of a list of rules or ports in its canonical form; whether the list can take it. */
+int network_tidy(const struct key *k, const char *text, const struct change *c, char **ret, struct cs_err *err);
+int network_check_room(const struct key *k, const struct cs_strv *list, const char *item, const struct change *c, struct cs_err *err);
+/* address NULL takes an inherited host away. */
+int network_apply_host(const struct key *k, struct profile *p, const char *name, const char *address, const struct change *c,
+		       struct cs_err *err);
+bool network_is_none(const struct profile_network *n); /* nothing was said */
+void profile_network_done(struct profile_network *n);
+
+/* secret.c */
+int secrets_apply(const struct key *k, struct profile *p, const struct node *list, struct change *c, struct cs_err *err);
+const struct node *secrets_node(const struct node *list, const char *name); /* where one is written, or NULL */
+/* NAME=FROM@HOST[,HOST], or !NAME. */
+int secrets_set(const struct key *k, struct profile *p, const char *text, const struct change *c, struct cs_err *err);
+/* Would this name or pattern of env.pass, or this name of env.set, take a secret inside? */
+int secrets_check_env(const struct profile *p, const char *pattern, bool set, const struct place *at, struct cs_err *err);
+/* The whole; when it fails, *ret_which is the secret that is wrong. */
+int secrets_check(const struct profile *p, const struct place *at, const struct profile_secret **ret_which, struct cs_err *err);
+int secrets_expand_home(struct profile *p, const struct place *at, struct cs_err *err);
+void profile_secret_done(struct profile_secret *s);
+
 /* "~/x" becomes "$HOME/x" in every list of paths.  Last of all, so that the
  * built-in profiles can be compiled in without anybody's home. */
 char *profile_expand_item(const char *text, bool *ret_homeless); /* NULL: nothing to expand, or no home */

@@ -14,15 +14,14 @@
 enum { SHOWN = 96 };
 static const char except[] = "except:";
 
-static int bad(const struct key *k, const char *text, const struct change *c, struct cs_err *err, const char *why)
+int value_bad(const struct key *k, const char *text, const struct change *c, struct cs_err *err, const char *why)
 {
 	char shown[SHOWN];
 
 	return profile_fail(err, CS_E_INVALID, &c->at, "%s: '%s' %s", k->path, cs_escape_to(shown, sizeof shown, text), why);
 }
 
-static int locked_list(const struct key *k, const struct cs_strv *list, const char *text, const struct change *c,
-		       struct cs_err *err)
+int value_locked(const struct key *k, const struct cs_strv *list, const char *text, const struct change *c, struct cs_err *err)
 {
 	struct cs_buf now CS_BUF_AUTO = CS_BUF(1 << 16);
 	char shown[SHOWN], value[SHOWN * 2];
@@ -34,7 +33,7 @@ static int locked_list(const struct key *k, const struct cs_strv *list, const ch
 }
 
 /* The path without doubled slashes, "." and a slash at the end; NULL if it has "..". */
-static char *clean_path(const char *s)
+char *value_clean_path(const char *s)
 {
 	char *out = cs_calloc(strlen(s) + 2, 1), *o = out;
 	bool absolute = *s == '/';
@@ -60,19 +59,19 @@ static char *clean_path(const char *s)
 	return out;
 }
 
-static const char *control_byte_in(const char *s)
+bool value_has_control(const char *s)
 {
 	for (; *s; s++)
 		if (((unsigned char)*s < 0x20 && *s != '\t') || *s == 0x7f)
-			return s;
-	return NULL;
+			return true;
+	return false;
 }
 
 static const char *why_not_path(const char *s)
 {
 	if (!*s)
 		return "is empty";
-	if (control_byte_in(s) || strchr(s, '\t'))
+	if (value_has_control(s) || strchr(s, '\t'))
 		return "holds a newline or another control byte";
 	if (strlen(s) >= PATH_MAX)
 		return "is longer than a path can be";
@@ -90,7 +89,7 @@ static const char *why_not_pattern(const char *s)
 	return NULL;
 }
 
-static const char *why_not_name(const char *s, const char *also)
+const char *value_why_not_name(const char *s, const char *also)
 {
 	if (!*s || isdigit((unsigned char)*s))
 		return "is not a variable's name";
@@ -105,7 +104,7 @@ static int tidy(const struct key *k, const char *text, const struct change *c, c
 {
 	size_t skip = k->type == KEY_PATTERNS && !strncmp(text, except, sizeof except - 1) ? sizeof except - 1 : 0;
 	const char *body = text + skip;
-	const char *why = k->type == KEY_ENVNAMES ? why_not_name(body, "*?") : why_not_path(body);
+	const char *why = k->type == KEY_ENVNAMES ? value_why_not_name(body, "*?") : why_not_path(body);
 	CS_FREE char *clean = NULL;
 
 	if (!why && k->type == KEY_PATHS && *body != '/' && strncmp(body, "~/", 2) != 0)
@@ -113,19 +112,19 @@ static int tidy(const struct key *k, const char *text, const struct change *c, c
 	if (!why && k->type == KEY_PATTERNS)
 		why = why_not_pattern(body);
 	if (why)
-		return bad(k, text, c, err, why);
+		return value_bad(k, text, c, err, why);
 	if (k->type == KEY_ENVNAMES) {
 		*ret = cs_strdup(text);
 		return 0;
 	}
-	clean = clean_path(body);
+	clean = value_clean_path(body);
 	if (!clean || !*clean)
-		return bad(k, text, c, err, clean ? "names nothing" : "has a '..' in it");
+		return value_bad(k, text, c, err, clean ? "names nothing" : "has a '..' in it");
 	*ret = cs_printf("%s%s", skip ? except : "", clean);
 	return 0;
 }
 
-static void remove_at(struct cs_strv *list, size_t i)
+void value_remove_at(struct cs_strv *list, size_t i)
 {
 	free(list->v[i]);
 	memmove(list->v + i, list->v + i + 1, (list->n - i) * sizeof *list->v); /* the NULL too */
@@ -142,8 +141,8 @@ static int remove_item(const struct key *k, struct cs_strv *list, const char *it
 		if (strcmp(list->v[i], item) != 0)
 			continue;
 		if (c->locked && k->widen == WIDEN_REMOVE && !is_except)
-			return locked_list(k, list, item, c, err);
-		remove_at(list, i);
+			return value_locked(k, list, item, c, err);
+		value_remove_at(list, i);
 		if (c->inherited != SIZE_MAX)
 			c->inherited--;
 		return 0;
@@ -158,8 +157,10 @@ int value_apply_item(const struct key *k, struct profile *p, const char *text, s
 	struct cs_strv *list = key_at(k, p);
 	bool is_except = !strncmp(text, except, sizeof except - 1) && k->type == KEY_PATTERNS;
 	CS_FREE char *item = NULL;
-	int r = tidy(k, text + (*text == '!'), c, &item, err);
+	bool network = k->type == KEY_RULES || k->type == KEY_PUBLISH;
+	int r;
 
+	r = network ? network_tidy(k, text + (*text == '!'), c, &item, err) : tidy(k, text + (*text == '!'), c, &item, err);
 	if (r < 0 || !item)
 		return r;
 	if (*text == '!')
@@ -168,12 +169,15 @@ int value_apply_item(const struct key *k, struct profile *p, const char *text, s
 		return 0;
 	/* An exception is the one thing that shows more when it is added to a hide list. */
 	if (c->locked && (k->widen == WIDEN_ADD || is_except))
-		return locked_list(k, list, item, c, err);
+		return value_locked(k, list, item, c, err);
+	r = network ? network_check_room(k, list, item, c, err) : 0;
+	if (r < 0)
+		return r;
 	cs_strv_take(list, CS_TAKE_PTR(item));
 	return 0;
 }
 
-static size_t find_var(const struct cs_strv *list, const char *name)
+size_t value_find_var(const struct cs_strv *list, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -187,26 +191,26 @@ int value_apply_var(const struct key *k, struct profile *p, const char *name, co
 		    struct cs_err *err)
 {
 	struct cs_strv *list = key_at(k, p);
-	const char *why = why_not_name(name, "");
+	const char *why = value_why_not_name(name, "");
 	CS_FREE char *text = NULL;
 	size_t i;
 
 	if (why)
-		return bad(k, name, c, err, why);
-	if (value && control_byte_in(value))
-		return bad(k, value, c, err, "holds a newline or another control byte");
-	i = find_var(list, name);
+		return value_bad(k, name, c, err, why);
+	if (value && value_has_control(value))
+		return value_bad(k, value, c, err, "holds a newline or another control byte");
+	i = value_find_var(list, name);
 	if (!value && i == SIZE_MAX)
-		return bad(k, name, c, err, "is not inherited, so it cannot be removed");
+		return value_bad(k, name, c, err, "is not inherited, so it cannot be removed");
 	text = cs_printf("%s=%s", name, value ? value : "");
 	if (value && i != SIZE_MAX && !strcmp(list->v[i], text))
 		return 0;
 	if (c->locked)
-		return locked_list(k, list, text, c, err);
+		return value_locked(k, list, text, c, err);
 	if (i == SIZE_MAX) {
 		cs_strv_take(list, CS_TAKE_PTR(text));
 	} else if (!value) {
-		remove_at(list, i);
+		value_remove_at(list, i);
 	} else {
 		free(list->v[i]);
 		list->v[i] = CS_TAKE_PTR(text);
@@ -218,7 +222,7 @@ static const char *home_dir(void)
 {
 	const char *home = getenv("HOME");
 
-	return home && *home == '/' && !control_byte_in(home) && strlen(home) < PATH_MAX ? home : NULL;
+	return home && *home == '/' && !value_has_control(home) && strlen(home) < PATH_MAX ? home : NULL;
 }
 
 char *profile_expand_item(const char *text, bool *ret_homeless)
@@ -234,7 +238,7 @@ char *profile_expand_item(const char *text, bool *ret_homeless)
 		return NULL;
 	if (home) {
 		joined = cs_printf("%s/%s", home, text + lead + 2);
-		clean = clean_path(joined);
+		clean = value_clean_path(joined);
 	}
 	*ret_homeless = !clean;
 	return clean ? cs_printf("%.*s%s", (int)lead, text, clean) : NULL;
@@ -255,9 +259,9 @@ static int expand_list(const struct key *k, struct profile *p, const char *origi
 			free(list->v[i]);
 			list->v[i] = full;
 		} else if (homeless && strcmp(k->path, "files.read") != 0) {
-			return bad(k, list->v[i], &c, err, "means nothing: HOME is not an absolute path");
+			return value_bad(k, list->v[i], &c, err, "means nothing: HOME is not an absolute path");
 		} else if (homeless) {
-			remove_at(list, i--);
+			value_remove_at(list, i--);
 		}
 	}
 	return 0;
@@ -272,5 +276,5 @@ int profile_expand_home(struct profile *p, const char *origin, struct cs_err *er
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return secrets_expand_home(p, &(struct place){ .origin = origin }, err);
 }

@@ -30,46 +30,53 @@ static int wrong_type(const struct key *k, const struct node *n, const char *ori
 /* A key of another section, or a dotted one: say where it belongs. */
 static bool hint_elsewhere(char *dst, size_t size, const char *word)
 {
-	for (size_t i = 0; i < profile_keys_n; i++) {
+	size_t n = 0;
+
+	for (size_t i = 0; i < profile_keys_n && n < size; i++) {
 		const char *path = profile_keys[i].path, *dot = strrchr(path, '.');
 
 		if (strcmp(path, word) != 0 && !(dot && !strcmp(dot + 1, word)))
 			continue;
-		if (dot)
-			snprintf(dst, size, " (did you mean '%s' under '%.*s'?)", dot + 1, (int)(dot - path), path);
+		if (n)
+			n += (size_t)snprintf(dst + n, size - n, " or '%.*s'", dot ? (int)(dot - path) : 0, path);
+		else if (dot)
+			n = (size_t)snprintf(dst, size, " (did you mean '%s' under '%.*s'", dot + 1, (int)(dot - path), path);
 		else
-			snprintf(dst, size, " (did you mean '%s' at the top?)", path);
-		return true;
+			n = (size_t)snprintf(dst, size, " (did you mean '%s' at the top", path);
 	}
-	return false;
+	if (n && n < size)
+		snprintf(dst + n, size - n, "?)");
+	return n;
 }
 
-static const char *nearest_key(const char *section, const char *word)
+/* Into dst, because a section's name stands nowhere by itself. */
+static const char *nearest_key(const char *section, const char *word, char *dst, size_t size)
 {
-	const char *names[64];
+	char names[64][24];
+	const char *list[64], *near;
 	size_t n = 0;
 
-	for (size_t i = 0; i < profile_keys_n && n + 4 < sizeof names / sizeof *names; i++) {
+	for (size_t i = 0; i < profile_keys_n && n < sizeof names / sizeof *names; i++) {
 		const char *name = key_below(&profile_keys[i], section);
 
-		if (name && !strchr(name, '.'))
-			names[n++] = name;
+		if (!name)
+			continue;
+		snprintf(names[n], sizeof names[n], "%.*s", (int)strcspn(name, "."), name);
+		list[n] = names[n];
+		n += n == 0 || strcmp(names[n], names[n - 1]) != 0;
 	}
-	if (!*section) {
-		names[n++] = "files";
-		names[n++] = "env";
-		names[n++] = "limits";
-	}
-	return cs_nearest(word, names, n);
+	near = cs_nearest(word, list, n);
+	snprintf(dst, size, "%s", near ? near : "");
+	return near ? dst : NULL;
 }
 
 static int unknown_key(const char *section, const struct node *key, const char *origin, struct cs_err *err)
 {
 	struct place at = place_of(origin, key);
-	char shown[SHOWN], hint[128];
+	char shown[SHOWN], hint[160], near[24];
 
 	if (!hint_elsewhere(hint, sizeof hint, key->text))
-		profile_hint(hint, sizeof hint, nearest_key(section, key->text));
+		profile_hint(hint, sizeof hint, nearest_key(section, key->text, near, sizeof near));
 	return profile_fail(err, CS_E_INVALID, &at, "unknown key '%s'%s%s%s", cs_escape_to(shown, sizeof shown, key->text),
 			    *section ? " in " : "", section, hint);
 }
@@ -122,10 +129,21 @@ static int apply_vars(const struct key *k, struct profile *p, const struct node 
 	for (const struct node *i = n->child; i && r >= 0; i = i->next) {
 		c->at = place_of(c->at.origin, i);
 		if (i->kind != NODE_SCALAR)
-			return profile_fail(err, CS_E_INVALID, &c->at, "%s: every value must be a single value", k->path);
-		r = value_apply_var(k, p, i->key->text, node_is_null(i) ? NULL : i->text, c, err);
+			return profile_fail(err, CS_E_INVALID, &c->at, "%s: every value must be a single value%s", k->path,
+					    k->type == KEY_HOSTS ? "; one that begins with '[' needs quotes" : "");
+		if (k->type == KEY_HOSTS)
+			r = network_apply_host(k, p, i->key->text, node_is_null(i) ? NULL : i->text, c, err);
+		else
+			r = value_apply_var(k, p, i->key->text, node_is_null(i) ? NULL : i->text, c, err);
 	}
 	return r;
+}
+
+static int apply_secrets(const struct key *k, struct profile *p, const struct node *n, struct change *c, struct cs_err *err)
+{
+	if (n->kind != NODE_LIST)
+		return wrong_type(k, n, c->at.origin, err);
+	return secrets_apply(k, p, n, c, err);
 }
 
 static int apply_value(const struct key *k, struct profile *p, const struct node *n, struct change *c, struct cs_err *err)
@@ -137,10 +155,12 @@ static int apply_value(const struct key *k, struct profile *p, const struct node
 		return profile_fail(err, CS_E_UNSUPPORTED, &c->at,
 				    "%s: not enforced by this version: refusing rather than ignoring", k->path);
 	}
-	if (key_is_list(k) || k->type == KEY_ENVVARS) {
+	if (key_is_list(k) || k->type == KEY_ENVVARS || k->type == KEY_HOSTS || k->type == KEY_SECRETS) {
 		if (node_is_null(n))
 			return 0;
-		return k->type == KEY_ENVVARS ? apply_vars(k, p, n, c, err) : apply_list(k, p, n, c, err);
+		if (k->type == KEY_SECRETS)
+			return apply_secrets(k, p, n, c, err);
+		return key_is_list(k) ? apply_list(k, p, n, c, err) : apply_vars(k, p, n, c, err);
 	}
 	if (n->kind != NODE_SCALAR || node_is_null(n) || (k->type == KEY_BOOL && !n->plain))
 		return wrong_type(k, n, c->at.origin, err);
@@ -155,16 +175,17 @@ static int apply_map(struct profile *p, const struct node *map, const char *sect
 		struct place at = place_of(c->at.origin, n);
 		char path[64];
 		int len = snprintf(path, sizeof path, "%s%s%s", section, *section ? "." : "", n->key->text);
-		const struct key *k = len < (int)sizeof path ? key_find(path) : NULL;
+		bool whole = len < (int)sizeof path && !strchr(n->key->text, '.'); /* "limits.memory" is no key of the top */
+		const struct key *k = whole ? key_find(path) : NULL;
 
-		if (k && (*section || !strchr(n->key->text, '.')))
+		if (whole && n->kind == NODE_MAP && key_is_section(path))
+			r = apply_map(p, n, path, c, err);
+		else if (k)
 			r = apply_value(k, p, n, c, err);
-		else if (*section || !key_is_section(n->key->text))
+		else if (!whole || !key_is_section(path))
 			r = unknown_key(section, n->key, c->at.origin, err);
-		else if (n->kind == NODE_MAP)
-			r = apply_map(p, n, n->key->text, c, err);
 		else if (!node_is_null(n))
-			r = profile_fail(err, CS_E_INVALID, &at, "%s: wants a mapping of keys, but this is %s", n->key->text,
+			r = profile_fail(err, CS_E_INVALID, &at, "%s: wants a mapping of keys, but this is %s", path,
 					 n->kind == NODE_LIST ? "a list" : "a single value");
 	}
 	return r;
@@ -260,6 +281,30 @@ static char *name_from_origin(const char *origin)
 	return name;
 }
 
+/* Where this file says what is wrong with a secret: its item, or else what changed around it. */
+static struct place place_of_secret(const struct node *root, const char *origin, const char *name)
+{
+	const struct node *net = find_child(root, "network"), *env = find_child(root, "env"), *n = NULL;
+
+	if (net && net->kind == NODE_MAP)
+		n = find_child(net, "secrets");
+	n = n ? secrets_node(n, name) : NULL;
+	if (!n)
+		n = env ? env : net ? net : root;
+	return place_of(origin, n);
+}
+
+static int check_whole(const struct node *root, const char *origin, const struct profile *p, struct cs_err *err)
+{
+	const struct profile_secret *which = NULL;
+	struct place at = place_of(origin, root);
+
+	if (secrets_check(p, &at, &which, /* err= */ NULL) >= 0)
+		return 0;
+	at = which ? place_of_secret(root, origin, which->name) : at;
+	return secrets_check(p, &at, &which, err);
+}
+
 static int apply_tree(const struct node *root, const struct load *self, struct profile *p, struct cs_err *err)
 {
 	struct change c = { .at = { .origin = self->origin } };
@@ -276,7 +321,8 @@ static int apply_tree(const struct node *root, const struct load *self, struct p
 	free(p->extends);
 	p->name = name_from_origin(self->origin);
 	p->description = p->extends = NULL;
-	return apply_map(p, root, "", &c, err);
+	r = apply_map(p, root, "", &c, err);
+	return r < 0 ? r : check_whole(root, self->origin, p, err);
 }
 
 static int read_text(const char *text, size_t len, const struct load *self, struct profile *ret, struct cs_err *err)
@@ -396,5 +442,6 @@ void profile_done(struct profile *p)
 	cs_strv_done(&p->commit_allow);
 	cs_strv_done(&p->env_pass);
 	cs_strv_done(&p->env_set);
+	profile_network_done(&p->network);
 	*p = (struct profile){ 0 };
 }

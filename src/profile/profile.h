@@ -3,7 +3,7 @@
  *
  * What it knows      the YAML format, the table of keys, merging, built-in
  *                    profiles.  Nothing of kernels, mounts or processes.
- * May include        base/ only.
+ * May include        base/, netpolicy/.
  * Trust              a profile comes from the operator, but may be broken or
  *                    hostile in form: size, depth and counts are bounded.
  * Ownership          profile_load*() fill caller's storage; profile_done() frees.
@@ -50,15 +50,15 @@ struct profile_budget {
 struct profile_secret {
 	char *name;              /* also the variable that holds the placeholder inside */
 	char *from;              /* "env:VARIABLE", "file:/path", "command:LINE" */
-	struct cs_strv hosts;    /* NAME[:PORT], without a port 443 */
+	struct cs_strv hosts;    /* NAME[:PORT], canonical; without a port 443 */
 	char *header, *format;   /* "Authorization", "Bearer {}" */
 };
 
 struct profile_network {
 	struct cs_strv allow, deny;  /* rules, canonical (netpolicy.h) */
 	struct cs_strv hosts;        /* NAME=ADDRESS[:PORT] */
-	struct cs_strv publish;      /* [ADDRESS:]PORT:PORT */
-	bool ech_deny;
+	struct cs_strv publish;      /* ADDRESS:PORT:PORT, the host's port first; IPv6 in brackets */
+	unsigned ech_deny;           /* 0 or 1; unsigned because it is a word in the table of keys */
 	struct profile_budget budget, per_host;
 	struct profile_secret *secrets;
 	size_t n_secrets;
@@ -100,6 +100,9 @@ void profile_done(struct profile *p);
  * ("files.read", "/opt") appends.  origin is what errors call it ("--memory").
  * On a locked profile a value that widens is CS_E_DENIED. */
 int profile_set(struct profile *p, const char *key, const char *value, const char *origin, struct cs_err *err);
+/* What only the whole can tell, so after the last profile_set(): every host of a secret has a rule, and no
+ * variable takes a secret inside.  A profile that was loaded has been checked. */
+int profile_check(const struct profile *p, const char *origin, struct cs_err *err);
 
 /* Built-in profiles, in the order `profile list` shows them. */
 size_t profile_builtin_count(void);
@@ -113,6 +116,8 @@ const char *profile_commit_name(enum profile_commit v);
 struct cs_buf;
 /* The merged profile as YAML that loads back to the same profile. */
 void profile_write_yaml(const struct profile *p, struct cs_buf *out);
+/* The same of a profile that has this one's network and nothing else.  CS_E_LIMIT: more than a profile may hold. */
+int profile_network_text(const struct profile *p, struct cs_buf *out);
 /* A JSON Schema (2020-12) for editors, made from the parser's own table. */
 void profile_write_schema(struct cs_buf *out);
 /* In words: what a program under this profile can and cannot do. */

@@ -63,11 +63,11 @@ static void protections(struct cs_json *j)
 	cs_json_end(j, ']');
 }
 
-static void variables(struct cs_json *j)
+static void variables(struct cs_json *j, const char *names)
 {
 	types(j, "object", "null");
 	cs_json_object(j, "propertyNames");
-	cs_json_str(j, "pattern", "^[A-Za-z_][A-Za-z0-9_]*$");
+	cs_json_str(j, "pattern", names);
 	cs_json_end(j, '}');
 	cs_json_object(j, "additionalProperties");
 	cs_json_array(j, "type");
@@ -75,6 +75,59 @@ static void variables(struct cs_json *j)
 	cs_json_str(j, NULL, "number");
 	cs_json_str(j, NULL, "boolean");
 	cs_json_str(j, NULL, "null");
+	cs_json_end(j, ']');
+	cs_json_end(j, '}');
+}
+
+static void text_member(struct cs_json *j, const char *name, const char *pattern)
+{
+	cs_json_object(j, name);
+	cs_json_str(j, "type", "string");
+	cs_json_str(j, "pattern", pattern);
+	cs_json_end(j, '}');
+}
+
+static void begin_members(struct cs_json *j, const char *const *required)
+{
+	cs_json_str(j, "type", "object");
+	cs_json_bool(j, "additionalProperties", false);
+	cs_json_array(j, "required");
+	for (; *required; required++)
+		cs_json_str(j, NULL, *required);
+	cs_json_end(j, ']');
+	cs_json_object(j, "properties");
+}
+
+static void secrets(struct cs_json *j)
+{
+	static const char *const secret[] = { "name", "from", "hosts", NULL }, *const inject[] = { "header", "format", NULL };
+
+	types(j, "array", "null");
+	cs_json_u64(j, "maxItems", PROFILE_MAX_SECRETS);
+	cs_json_object(j, "items");
+	cs_json_array(j, "anyOf");
+	cs_json_object(j, NULL);
+	cs_json_str(j, "type", "string");
+	cs_json_str(j, "pattern", "^![A-Za-z_][A-Za-z0-9_]*$");
+	cs_json_end(j, '}');
+	cs_json_object(j, NULL);
+	begin_members(j, secret);
+	text_member(j, "name", "^[A-Za-z_][A-Za-z0-9_]{0,63}$");
+	text_member(j, "from", "^(env|env:[A-Za-z_][A-Za-z0-9_]*|file:(/|~/).+|command:.+)$");
+	cs_json_object(j, "hosts");
+	cs_json_str(j, "type", "array");
+	cs_json_u64(j, "minItems", 1);
+	cs_json_u64(j, "maxItems", PROFILE_MAX_SECRET_HOSTS);
+	text_member(j, "items", "^[A-Za-z0-9_.-]+(:[0-9]+)?$");
+	cs_json_end(j, '}');
+	cs_json_object(j, "inject");
+	begin_members(j, inject);
+	text_member(j, "header", "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$");
+	text_member(j, "format", "^[^{}]*\\{\\}[^{}]*$");
+	cs_json_end(j, '}');
+	cs_json_end(j, '}');
+	cs_json_end(j, '}');
+	cs_json_end(j, '}');
 	cs_json_end(j, ']');
 	cs_json_end(j, '}');
 }
@@ -107,10 +160,14 @@ static void key_schema(struct cs_json *j, const char *name, const struct key *k)
 	case KEY_BOOL: cs_json_str(j, "type", "boolean"); break;
 	case KEY_WORD:
 	case KEY_NETWORK: one_of_words(j, k); break;
+	case KEY_RULES: list_of(j, "^!?[^ ]+( +[A-Z_*,-]+ +/[^ ]*)?$"); break;
+	case KEY_HOSTS: variables(j, "^[A-Za-z0-9_.-]+$"); break;
+	case KEY_PUBLISH: list_of(j, "^!?((\\[[0-9A-Fa-f:.]+\\]|[0-9.]+):)?[0-9]+:[0-9]+$"); break;
+	case KEY_SECRETS: secrets(j); break;
 	case KEY_PATHS: list_of(j, "^!?(/|~/)"); break;
 	case KEY_PATTERNS: list_of(j, "^!?[^\\x00-\\x1f]+$"); break;
 	case KEY_ENVNAMES: list_of(j, "^!?[A-Za-z_*?][A-Za-z0-9_*?]*$"); break;
-	case KEY_ENVVARS: variables(j); break;
+	case KEY_ENVVARS: variables(j, "^[A-Za-z_][A-Za-z0-9_]*$"); break;
 	case KEY_SIZE: number_or(j, "integer", "^([0-9]+(\\.[0-9]*)?([kKmMgGtT]i?)?[bB]?|unlimited)$"); break;
 	case KEY_TIME: number_or(j, "number", "^([0-9]+(\\.[0-9]*)?(ms|s|m|min|h|d)?|unlimited)$"); break;
 	case KEY_COUNT: number_or(j, "integer", "^([0-9]+|unlimited)$"); break;
@@ -132,34 +189,50 @@ static void begin_object(struct cs_json *j, const char *key, bool may_be_null)
 	cs_json_object(j, "properties");
 }
 
-static void section_schema(struct cs_json *j, const char *section)
-{
-	begin_object(j, section, /* may_be_null= */ true);
-	for (size_t i = 0; i < profile_keys_n; i++) {
-		const char *name = key_below(&profile_keys[i], section);
+static void section_schema(struct cs_json *j, const char *key, const char *section);
 
-		if (name)
-			key_schema(j, name, &profile_keys[i]);
+/* Every key and section right below this one. */
+static void members_schema(struct cs_json *j, const char *section)
+{
+	char last[32] = "";
+
+	for (size_t i = 0; i < profile_keys_n; i++) {
+		const struct key *k = &profile_keys[i];
+		const char *name = key_below(k, section);
+		char word[32], path[64];
+
+		if (!name)
+			continue;
+		snprintf(word, sizeof word, "%.*s", (int)strcspn(name, "."), name);
+		if (!strcmp(word, last))
+			continue;
+		snprintf(last, sizeof last, "%s", word);
+		snprintf(path, sizeof path, "%s%s%s", section, *section ? "." : "", word);
+		if (!key_is_section(path)) {
+			key_schema(j, word, k);
+		} else if (key_find(path)) { /* a word or a section */
+			cs_json_object(j, word);
+			cs_json_array(j, "anyOf");
+			key_schema(j, NULL, key_find(path));
+			section_schema(j, NULL, path);
+			cs_json_end(j, ']');
+			cs_json_end(j, '}');
+		} else {
+			section_schema(j, word, path);
+		}
 	}
-	cs_json_end(j, '}');
-	cs_json_end(j, '}');
 }
 
-/* "files" the first time a key below it comes by, else "". */
-static const char *new_section(const struct key *k, char *last, size_t size)
+static void section_schema(struct cs_json *j, const char *key, const char *section)
 {
-	const char *dot = strchr(k->path, '.');
-	size_t n = dot ? (size_t)(dot - k->path) : 0;
-
-	if (n == 0 || (strlen(last) == n && !strncmp(last, k->path, n)))
-		return "";
-	snprintf(last, size, "%.*s", (int)n, k->path);
-	return last;
+	begin_object(j, key, /* may_be_null= */ !key_find(section));
+	members_schema(j, section);
+	cs_json_end(j, '}');
+	cs_json_end(j, '}');
 }
 
 void profile_write_schema(struct cs_buf *out)
 {
-	char last[32] = "";
 	struct cs_json j;
 
 	cs_json_begin(&j, out, /* pretty= */ true);
@@ -169,15 +242,7 @@ void profile_write_schema(struct cs_buf *out)
 	cs_json_str(&j, "type", "object");
 	cs_json_bool(&j, "additionalProperties", false);
 	cs_json_object(&j, "properties");
-	for (size_t i = 0; i < profile_keys_n; i++) {
-		const struct key *k = &profile_keys[i];
-		const char *section = new_section(k, last, sizeof last);
-
-		if (*section)
-			section_schema(&j, section);
-		else if (!strchr(k->path, '.'))
-			key_schema(&j, k->path, k);
-	}
+	members_schema(&j, "");
 	cs_json_end(&j, '}');
 	cs_json_end(&j, '}');
 }

@@ -26,7 +26,11 @@ static int set_var(const struct key *k, struct profile *p, const char *value, co
 	CS_FREE char *name = cs_strndup(value, eq ? (size_t)(eq - value) : strlen(value));
 
 	if (!eq && *value != '!')
-		return profile_fail(err, CS_E_INVALID, &c->at, "%s: wants NAME=VALUE", k->path);
+		return profile_fail(err, CS_E_INVALID, &c->at, "%s: wants NAME=%s", k->path, k->type == KEY_HOSTS ? "ADDRESS[:PORT]" : "VALUE");
+	if (k->type == KEY_HOSTS)
+		return network_apply_host(k, p, eq ? name : value + 1, eq ? eq + 1 : NULL, c, err);
+	if (eq && secrets_check_env(p, name, /* set= */ true, &c->at, err) < 0)
+		return -CS_E_INVALID;
 	return value_apply_var(k, p, eq ? name : value + 1, eq ? eq + 1 : NULL, c, err);
 }
 
@@ -61,6 +65,13 @@ static int set_path(const struct key *k, struct profile *p, const char *value, s
 	return value_apply(k, p, full ? full : value, c, err);
 }
 
+static int set_env_name(const struct key *k, struct profile *p, const char *value, struct change *c, struct cs_err *err)
+{
+	if (*value != '!' && secrets_check_env(p, value, /* set= */ false, &c->at, err) < 0)
+		return -CS_E_INVALID;
+	return value_apply(k, p, value, c, err);
+}
+
 int profile_set(struct profile *p, const char *key, const char *value, const char *origin, struct cs_err *err)
 {
 	const struct key *k = key_find(key);
@@ -70,7 +81,10 @@ int profile_set(struct profile *p, const char *key, const char *value, const cha
 		return unknown_key(key, &c, err);
 	switch (k->type) {
 	case KEY_EXTENDS: return profile_fail(err, CS_E_INVALID, &c.at, "extends: only a profile file can extend another");
-	case KEY_ENVVARS: return set_var(k, p, value, &c, err);
+	case KEY_ENVVARS:
+	case KEY_HOSTS: return set_var(k, p, value, &c, err);
+	case KEY_ENVNAMES: return set_env_name(k, p, value, &c, err);
+	case KEY_SECRETS: return secrets_set(k, p, value, &c, err);
 	case KEY_PROTECTIONS: return set_protections(k, p, value, &c, err);
 	case KEY_PATHS:
 	case KEY_PATTERNS: return set_path(k, p, value, &c, err);

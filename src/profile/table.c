@@ -10,7 +10,8 @@
 
 _Static_assert(sizeof(enum profile_workspace) == sizeof(unsigned) && sizeof(enum profile_proc) == sizeof(unsigned) &&
 		       sizeof(enum profile_isolation) == sizeof(unsigned) && sizeof(enum profile_commit) == sizeof(unsigned) &&
-		       sizeof(enum profile_system) == sizeof(unsigned),
+		       sizeof(enum profile_system) == sizeof(unsigned) &&
+		       sizeof((struct profile_network){ 0 }.ech_deny) == sizeof(unsigned),
 	       "KEY_WORD writes these through unsigned");
 
 static const struct key_word isolation_words[] = {
@@ -53,9 +54,17 @@ static const struct key_word network_words[] = {
 	{ 0 },
 };
 
+static const struct key_word ech_words[] = {
+	{ "allow", 0, 1, "goes through; the name outside it is what rules are about" },
+	{ "deny", 1, 0, "is refused, and so is the imitation that browsers send" },
+	{ 0 },
+};
+
 #define AT(member) .offset = offsetof(struct profile, member)
 #define MIB        ((uint64_t)1 << 20)
 #define NO_MAX     UINT64_MAX
+#define BUDGET(path, type, member, what) \
+	{ path, type, WIDEN_MORE, AT(member), .min = 1, .max = NO_MAX, .fallback = "unlimited", .doc = what }
 
 const struct key profile_keys[] = {
 	{ "name", KEY_NAME, WIDEN_NEVER, AT(name), .fallback = "the file's name",
@@ -101,7 +110,31 @@ const struct key profile_keys[] = {
 	{ "env.set", KEY_ENVVARS, WIDEN_ALWAYS, AT(env_set), .fallback = "empty",
 	  .doc = "Environment variables set to a fixed value. A null value takes an inherited one away." },
 	{ "network", KEY_NETWORK, WIDEN_NEVER, 0, network_words, .fallback = "none",
-	  .doc = "What the program may reach. Only none is accepted by this version." },
+	  .doc = "What the program may reach. The word none takes away whatever was inherited; else the keys below." },
+	{ "network.allow", KEY_RULES, WIDEN_ADD, AT(network.allow), .fallback = "empty",
+	  .doc = "Where it may connect to: NAME[:PORT[-PORT]|:*][/tcp|/tls|/http] [METHOD[,METHOD] PATH]. *.NAME is every name below NAME, "
+		 "a CIDR (10.0.0.0/8:5432) an address. Without ports: 443 and 80." },
+	{ "network.deny", KEY_RULES, WIDEN_REMOVE, AT(network.deny), .fallback = "empty",
+	  .doc = "Where it may not, whatever is allowed." },
+	{ "network.hosts", KEY_HOSTS, WIDEN_ALWAYS, AT(network.hosts), .fallback = "empty",
+	  .doc = "Addresses of names, asked of nobody. A null value takes an inherited one away. What may be reached is still the rules' to "
+		 "say." },
+	{ "network.publish", KEY_PUBLISH, WIDEN_ADD, AT(network.publish), .fallback = "empty",
+	  .doc = "Ports inside that can be reached from outside: the host's port, then the one inside. Without an address: 127.0.0.1." },
+	{ "network.ech", KEY_WORD, WIDEN_WORD, AT(network.ech_deny), ech_words, .fallback = "allow",
+	  .doc = "What becomes of TLS with an encrypted client hello." },
+	BUDGET("network.budgets.bytes_out", KEY_SIZE, network.budget.bytes_out, "Bytes sent, in all."),
+	BUDGET("network.budgets.bytes_in", KEY_SIZE, network.budget.bytes_in, "Bytes received, in all."),
+	BUDGET("network.budgets.connections", KEY_COUNT, network.budget.connections, "Connections, in all."),
+	BUDGET("network.budgets.requests", KEY_COUNT, network.budget.requests, "HTTP requests, where they can be seen, in all."),
+	BUDGET("network.budgets.per_host.bytes_out", KEY_SIZE, network.per_host.bytes_out, "Bytes sent to each name."),
+	BUDGET("network.budgets.per_host.bytes_in", KEY_SIZE, network.per_host.bytes_in, "Bytes received from each name."),
+	BUDGET("network.budgets.per_host.connections", KEY_COUNT, network.per_host.connections, "Connections to each name."),
+	BUDGET("network.budgets.per_host.requests", KEY_COUNT, network.per_host.requests, "HTTP requests to each name."),
+	{ "network.secrets", KEY_SECRETS, WIDEN_ALWAYS, AT(network.secrets), .fallback = "empty",
+	  .doc = "Credentials that are added outside, so that inside there is a placeholder: name (the variable that holds it), from "
+		 "(env, env:VARIABLE, file:/path or command:LINE), hosts (NAME or NAME:PORT, each allowed over TLS), inject (header and "
+		 "format; without it Authorization and \"Bearer {}\"). One of the same name replaces; '!' and the name take it away." },
 	{ "limits.cpus", KEY_CPUS, WIDEN_MORE, AT(limits.cpus), .fallback = "unlimited",
 	  .doc = "Share of the CPU time, in processors." },
 	{ "limits.memory", KEY_SIZE, WIDEN_MORE, AT(limits.memory), .min = MIB, .max = NO_MAX, .fallback = "unlimited",
@@ -156,7 +189,8 @@ bool key_is_section(const char *word)
 
 bool key_is_list(const struct key *k)
 {
-	return k->type == KEY_PATHS || k->type == KEY_PATTERNS || k->type == KEY_ENVNAMES || k->type == KEY_PROTECTIONS;
+	return k->type == KEY_PATHS || k->type == KEY_PATTERNS || k->type == KEY_ENVNAMES || k->type == KEY_PROTECTIONS ||
+	       k->type == KEY_RULES || k->type == KEY_PUBLISH;
 }
 
 const char *key_type_words(const struct key *k)
@@ -166,8 +200,12 @@ const char *key_type_words(const struct key *k)
 	case KEY_TEXT: return "a line of text";
 	case KEY_EXTENDS: return "a profile's name or path";
 	case KEY_BOOL: return "true or false";
-	case KEY_WORD:
-	case KEY_NETWORK: return "a word";
+	case KEY_WORD: return "a word";
+	case KEY_NETWORK: return "the word none or a mapping of keys";
+	case KEY_RULES: return "a list of rules";
+	case KEY_HOSTS: return "a mapping of names to ADDRESS or ADDRESS:PORT";
+	case KEY_PUBLISH: return "a list of [ADDRESS:]PORT:PORT";
+	case KEY_SECRETS: return "a list of mappings";
 	case KEY_PATHS: return "a list of absolute paths";
 	case KEY_PATTERNS: return "a list of patterns";
 	case KEY_ENVNAMES: return "a list of variable names";

@@ -97,6 +97,18 @@ static size_t utf8_len(const unsigned char *s, size_t left)
 	return n;
 }
 
+bool profile_is_utf8(const char *s)
+{
+	size_t left = strlen(s);
+
+	for (size_t n; left; s += n, left -= n) {
+		n = utf8_len((const unsigned char *)s, left);
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
 static int check_bytes(struct reader *r)
 {
 	const unsigned char *s = (const unsigned char *)r->text;

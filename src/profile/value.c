@@ -11,13 +11,6 @@
 
 enum { SHOWN = 96 }; /* of a value in a message */
 
-static int bad(const struct key *k, const char *text, const struct change *c, struct cs_err *err, const char *why)
-{
-	char shown[SHOWN];
-
-	return profile_fail(err, CS_E_INVALID, &c->at, "%s: '%s' %s", k->path, cs_escape_to(shown, sizeof shown, text), why);
-}
-
 static int locked_at(const struct key *k, const char *text, const struct change *c, const char *value, struct cs_err *err)
 {
 	char shown[SHOWN];
@@ -36,12 +29,12 @@ static int apply_string(const struct key *k, struct profile *p, const char *text
 		n--;
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-			return bad(k, text, c, err, "holds a newline or another control byte");
+			return value_bad(k, text, c, err, "holds a newline or another control byte");
 	if (n == 0)
-		return bad(k, text, c, err, "is empty");
+		return value_bad(k, text, c, err, "is empty");
 	if (k->type == KEY_NAME && (n > 64 || text[0] == '-' || text[0] == '.' ||
 				    text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")]))
-		return bad(k, text, c, err, "is not a name (letters, digits, '.', '_' and '-', at most 64)");
+		return value_bad(k, text, c, err, "is not a name (letters, digits, '.', '_' and '-', at most 64)");
 	free(*at);
 	*at = cs_strndup(text, n);
 	return 0;
@@ -109,11 +102,13 @@ static int apply_word(const struct key *k, struct profile *p, const char *text, 
 	return 0;
 }
 
-static int apply_network(const struct key *k, const char *text, const struct change *c, struct cs_err *err)
+/* The word takes away whatever was inherited, so it narrows always. */
+static int apply_network(const struct key *k, struct profile *p, const char *text, const struct change *c, struct cs_err *err)
 {
-	if (!strcmp(text, "none"))
-		return 0;
-	return bad(k, text, c, err, "is not possible: the network boundary is not there yet, and only 'none' is accepted");
+	if (strcmp(text, "none") != 0)
+		return value_bad(k, text, c, err, "is not 'none'; to allow something, write keys below it: network: {allow: [NAME]}");
+	profile_network_done(&p->network);
+	return 0;
 }
 
 /* The number in text as the key's type reads it: 0, or -ERANGE, or -EINVAL. */
@@ -211,7 +206,7 @@ static int apply_protection(const struct key *k, struct profile *p, const char *
 		return 0;
 	}
 	if (!(*at & PROT_BIT(id)))
-		return bad(k, text + 1, c, err, "is not inherited, so it cannot be removed");
+		return value_bad(k, text + 1, c, err, "is not inherited, so it cannot be removed");
 	if (c->locked)
 		return locked_at(k, text, c, text + 1, err);
 	*at &= ~PROT_BIT(id);
@@ -226,7 +221,7 @@ int value_apply(const struct key *k, struct profile *p, const char *text, struct
 	case KEY_EXTENDS: return apply_string(k, p, text, c, err);
 	case KEY_BOOL: return apply_bool(k, p, text, c, err);
 	case KEY_WORD: return apply_word(k, p, text, c, err);
-	case KEY_NETWORK: return apply_network(k, text, c, err);
+	case KEY_NETWORK: return apply_network(k, p, text, c, err);
 	case KEY_SIZE:
 	case KEY_TIME:
 	case KEY_COUNT:
@@ -234,9 +229,13 @@ int value_apply(const struct key *k, struct profile *p, const char *text, struct
 	case KEY_PROTECTIONS: return apply_protection(k, p, text, c, err);
 	case KEY_PATHS:
 	case KEY_PATTERNS:
-	case KEY_ENVNAMES: return value_apply_item(k, p, text, c, err);
-	case KEY_ENVVARS: /* has its own function */
+	case KEY_ENVNAMES:
+	case KEY_RULES:
+	case KEY_PUBLISH: return value_apply_item(k, p, text, c, err);
+	case KEY_ENVVARS: /* these three have functions of their own */
+	case KEY_HOSTS:
+	case KEY_SECRETS:
 	case KEY_RESERVED: break;
 	}
-	return bad(k, text, c, err, "is not enforced by this version: refusing rather than ignoring");
+	return value_bad(k, text, c, err, "is not enforced by this version: refusing rather than ignoring");
 }

@@ -91,6 +91,26 @@ static void put_vars(struct cs_buf *out, const struct cs_strv *list, const char 
 	cs_buf_str(out, list->n ? "\n" : " {}\n");
 }
 
+static void put_secrets(struct cs_buf *out, const struct profile_network *net)
+{
+	for (size_t i = 0; i < net->n_secrets; i++) {
+		const struct profile_secret *s = &net->secrets[i];
+
+		cs_buf_str(out, "\n    - name: ");
+		put_scalar(out, s->name);
+		cs_buf_str(out, "\n      from: ");
+		put_scalar(out, s->from);
+		cs_buf_str(out, "\n      hosts:");
+		put_items(out, &s->hosts, "        ");
+		cs_buf_str(out, "      inject: {header: ");
+		put_quoted(out, s->header);
+		cs_buf_str(out, ", format: ");
+		put_quoted(out, s->format);
+		cs_buf_char(out, '}');
+	}
+	cs_buf_str(out, net->n_secrets ? "\n" : " []\n");
+}
+
 static void put_protections(struct cs_buf *out, protection_set set)
 {
 	if (set == PROT_ALL) {
@@ -127,55 +147,123 @@ static void put_value(struct cs_buf *out, const struct key *k, const struct prof
 		break;
 	case KEY_PATHS:
 	case KEY_PATTERNS:
-	case KEY_ENVNAMES: put_items(out, at, "    "); return;
-	case KEY_ENVVARS: put_vars(out, at, "    "); return;
+	case KEY_ENVNAMES:
+	case KEY_RULES:
+	case KEY_PUBLISH: put_items(out, at, "    "); return;
+	case KEY_ENVVARS:
+	case KEY_HOSTS: put_vars(out, at, "    "); return;
+	case KEY_SECRETS: put_secrets(out, &p->network); return;
 	case KEY_PROTECTIONS: put_protections(out, *(const protection_set *)at); return;
 	case KEY_RESERVED: break;
 	}
 	cs_buf_char(out, '\n');
 }
 
-/* Length of "files" in "files.read"; 0 for a key at the top. */
-static int section_of(const struct key *k)
+/* Length of "files" in "files.read", of "a.b" in "a.b.c"; 0 for a key at the top. */
+static size_t section_of(const struct key *k)
 {
-	const char *dot = strchr(k->path, '.');
+	const char *dot = strrchr(k->path, '.');
 
-	return dot ? (int)(dot - k->path) : 0;
+	return dot ? (size_t)(dot - k->path) : 0;
 }
 
+static unsigned depth_of(const char *section, size_t n)
+{
+	unsigned depth = n ? 1 : 0;
+
+	for (size_t i = 0; i < n; i++)
+		depth += section[i] == '.';
+	return depth;
+}
+
+/* How many whole names the two have in common at their start. */
+static unsigned common_depth(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	unsigned depth = 0;
+
+	for (size_t i = 0;; i++) {
+		bool a_ends = i >= a_len || a[i] == '.', b_ends = i >= b_len || b[i] == '.';
+
+		if (a_ends != b_ends || (!a_ends && a[i] != b[i]) || (i == 0 && a_ends))
+			return depth;
+		depth += a_ends;
+		if (i >= a_len || i >= b_len)
+			return depth;
+	}
+}
+
+/* Name number `depth` of a dotted path. */
+static const char *name_at(const char *path, unsigned depth, size_t *ret_len)
+{
+	while (depth--)
+		path += strcspn(path, ".") + 1;
+	*ret_len = strcspn(path, ".");
+	return path;
+}
+
+/* `network` is one word while it says nothing, and a section otherwise. */
 static bool is_unsaid(const struct key *k, const struct profile *p)
 {
 	if (k->type == KEY_NAME || k->type == KEY_TEXT)
 		return !*(char *const *)key_at(k, p);
+	if (k->type == KEY_NETWORK)
+		return !network_is_none(&p->network);
+	if (key_below(k, "network"))
+		return network_is_none(&p->network);
 	return k->type == KEY_RESERVED;
 }
 
-static bool opens_section(size_t i)
-{
-	const struct key *k = &profile_keys[i], *before = i ? k - 1 : NULL;
-	int n = section_of(k);
+/* Writes keys in the table's order, and a section's name when it begins. */
+struct yaml {
+	struct cs_buf *out;
+	const struct key *last;
+};
 
-	return n && !(before && section_of(before) == n && !strncmp(before->path, k->path, (size_t)n));
+static void put_key(struct yaml *y, const struct key *k, const struct profile *p)
+{
+	size_t n = section_of(k), last_n = y->last ? section_of(y->last) : 0;
+	unsigned depth = depth_of(k->path, n), open = common_depth(y->last ? y->last->path : "", last_n, k->path, n);
+
+	for (; open < depth; open++) {
+		size_t len;
+		const char *name = name_at(k->path, open, &len);
+
+		cs_buf_fmt(y->out, "%*s%.*s:\n", (int)open * 2, "", (int)len, name);
+	}
+	cs_buf_fmt(y->out, "%*s%s:", (int)depth * 2, "", n ? k->path + n + 1 : k->path);
+	put_value(y->out, k, p);
+	y->last = k;
 }
 
 void profile_write_yaml(const struct profile *p, struct cs_buf *out)
 {
+	struct yaml y = { .out = out };
+
 	for (size_t i = 0; i < profile_keys_n; i++) {
 		const struct key *k = &profile_keys[i];
-		int n = section_of(k);
 
 		if (is_unsaid(k, p))
 			continue;
-		if (k->type == KEY_EXTENDS) {
-			/* What it extended is part of it now. */
-			cs_buf_str(out, "extends: none\n");
-			continue;
-		}
-		if (opens_section(i))
-			cs_buf_fmt(out, "%.*s:\n", n, k->path);
-		cs_buf_fmt(out, "%s%s:", n ? "  " : "", n ? k->path + n + 1 : k->path);
-		put_value(out, k, p);
+		if (k->type == KEY_EXTENDS)
+			cs_buf_str(out, "extends: none\n"); /* what it extended is part of it now */
+		else
+			put_key(&y, k, p);
 	}
+}
+
+int profile_network_text(const struct profile *p, struct cs_buf *out)
+{
+	struct yaml y = { .out = out };
+	size_t before = out->len;
+
+	cs_buf_str(out, "extends: none\n");
+	for (size_t i = 0; i < profile_keys_n; i++) {
+		const struct key *k = &profile_keys[i];
+
+		if ((k->type == KEY_NETWORK || key_below(k, "network")) && !is_unsaid(k, p))
+			put_key(&y, k, p);
+	}
+	return out->over || out->len - before > PROFILE_MAX_BYTES ? -CS_E_LIMIT : 0;
 }
 
 static void json_strings(struct cs_json *j, const char *key, const struct cs_strv *list)
@@ -199,6 +287,25 @@ static void json_vars(struct cs_json *j, const char *key, const struct cs_strv *
 	cs_json_end(j, '}');
 }
 
+static void json_secrets(struct cs_json *j, const char *key, const struct profile_network *net)
+{
+	cs_json_array(j, key);
+	for (size_t i = 0; i < net->n_secrets; i++) {
+		const struct profile_secret *s = &net->secrets[i];
+
+		cs_json_object(j, NULL);
+		cs_json_str(j, "name", s->name);
+		cs_json_str(j, "from", s->from);
+		json_strings(j, "hosts", &s->hosts);
+		cs_json_object(j, "inject");
+		cs_json_str(j, "header", s->header);
+		cs_json_str(j, "format", s->format);
+		cs_json_end(j, '}');
+		cs_json_end(j, '}');
+	}
+	cs_json_end(j, ']');
+}
+
 static void json_value(struct cs_json *j, const char *key, const struct key *k, const struct profile *p)
 {
 	const void *at = key_at(k, p);
@@ -216,8 +323,12 @@ static void json_value(struct cs_json *j, const char *key, const struct key *k, 
 	case KEY_COUNT: cs_json_u64(j, key, *(const uint64_t *)at); break;
 	case KEY_PATHS:
 	case KEY_PATTERNS:
-	case KEY_ENVNAMES: json_strings(j, key, at); break;
-	case KEY_ENVVARS: json_vars(j, key, at); break;
+	case KEY_ENVNAMES:
+	case KEY_RULES:
+	case KEY_PUBLISH: json_strings(j, key, at); break;
+	case KEY_ENVVARS:
+	case KEY_HOSTS: json_vars(j, key, at); break;
+	case KEY_SECRETS: json_secrets(j, key, &p->network); break;
 	case KEY_PROTECTIONS:
 		cs_json_array(j, key);
 		for (int i = 0; i < PROT_MAX; i++)
@@ -232,27 +343,34 @@ static void json_value(struct cs_json *j, const char *key, const struct key *k, 
 void profile_write_json(const struct profile *p, struct cs_buf *out)
 {
 	struct cs_json j;
-	int open = 0;
+	const char *last = "";
+	size_t last_n = 0;
 
 	cs_json_begin(&j, out, /* pretty= */ true);
 	cs_json_object(&j, NULL);
 	for (size_t i = 0; i < profile_keys_n; i++) {
 		const struct key *k = &profile_keys[i];
-		int n = section_of(k);
-		char section[32];
+		size_t n = section_of(k);
+		unsigned depth = depth_of(k->path, n), open = depth_of(last, last_n), common = common_depth(last, last_n, k->path, n);
 
-		if (open && (opens_section(i) || !n)) {
+		/* A name or description that nobody gave is null here. */
+		if (is_unsaid(k, p) && k->type != KEY_NAME && k->type != KEY_TEXT)
+			continue;
+		for (; open > common; open--)
 			cs_json_end(&j, '}');
-			open = 0;
-		}
-		if (opens_section(i)) {
-			snprintf(section, sizeof section, "%.*s", n, k->path);
+		for (; open < depth; open++) {
+			char section[32];
+			size_t len;
+			const char *name = name_at(k->path, open, &len);
+
+			snprintf(section, sizeof section, "%.*s", (int)len, name);
 			cs_json_object(&j, section);
-			open = 1;
 		}
 		json_value(&j, n ? k->path + n + 1 : k->path, k, p);
+		last = k->path;
+		last_n = n;
 	}
-	if (open)
+	for (unsigned open = depth_of(last, last_n); open > 0; open--)
 		cs_json_end(&j, '}');
 	cs_json_end(&j, '}');
 }

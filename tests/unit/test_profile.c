@@ -181,6 +181,13 @@ TEST(unknown_keys_are_named_with_the_nearest_right_one)
 		{ "\"a\\e[31m\": 1\n", "p.yaml:1:1: unknown key 'a\\x1b[31m'" },
 		{ "? [a]\n: b\n", "p.yaml:1:3: a key must be a single word" },
 		{ "files:\n  read: []\n  rite: []\n", "p.yaml:3:3: unknown key 'rite' in files (did you mean 'write'?)" },
+		{ "allow: [x.org]\n", "p.yaml:1:1: unknown key 'allow' (did you mean 'allow' under 'commit' or 'network'?)" },
+		{ "network: {alow: []}\n", "p.yaml:1:11: unknown key 'alow' in network (did you mean 'allow'?)" },
+		{ "network: {budget: {}}\n", "p.yaml:1:11: unknown key 'budget' in network (did you mean 'budgets'?)" },
+		{ "network: {budgets: {bytes: 1}}\n", "p.yaml:1:21: unknown key 'bytes' in network.budgets" },
+		{ "network: {budgets: {per_host: {byte_in: 1}}}\n",
+		  "p.yaml:1:32: unknown key 'byte_in' in network.budgets.per_host (did you mean 'bytes_in'?)" },
+		{ "network: {budgets.bytes_in: 1}\n", "p.yaml:1:11: unknown key 'budgets.bytes_in' in network" },
 		{ "env: {pass: [], sett: {}}\n", "p.yaml:1:17: unknown key 'sett' in env (did you mean 'set'?)" },
 	};
 
@@ -217,6 +224,15 @@ TEST(a_value_of_the_wrong_type_says_what_is_wanted)
 		{ "require: seccomp\n",
 		  "p.yaml:1:10: require: wants a list of protections, or the word all, but this is a single value" },
 		{ "extends: [default]\n", "p.yaml:1:10: extends: wants a profile's name or path, but this is a list" },
+		{ "network:\n", "p.yaml:1:9: network: wants the word none or a mapping of keys, but this is null" },
+		{ "network: [a]\n", "p.yaml:1:10: network: wants the word none or a mapping of keys, but this is a list" },
+		{ "network: {allow: x.org}\n", "p.yaml:1:18: network.allow: wants a list of rules, but this is a single value" },
+		{ "network: {budgets: 3}\n", "p.yaml:1:20: network.budgets: wants a mapping of keys, but this is a single value" },
+		{ "network: {hosts: [a]}\n",
+		  "p.yaml:1:18: network.hosts: wants a mapping of names to ADDRESS or ADDRESS:PORT, but this is a list" },
+		{ "network: {hosts: {a.org: [\"::1\"]}}\n",
+		  "p.yaml:1:26: network.hosts: every value must be a single value; one that begins with '[' needs quotes" },
+		{ "network: {secrets: {}}\n", "p.yaml:1:20: network.secrets: wants a list of mappings, but this is a mapping" },
 		{ "- a\n", "p.yaml:1:1: a profile is a mapping of keys to values" },
 		{ "word\n", "p.yaml:1:1: a profile is a mapping of keys to values" },
 	};
@@ -231,8 +247,9 @@ TEST(words_outside_a_list_of_words_are_refused_with_the_list)
 		  "p.yaml:1:12: workspace: 'lyaer' is not one of: layer, read, write, none (did you mean 'layer'?)" },
 		{ "proc: everything\n", "p.yaml:1:7: proc: 'everything' is not one of: full, pid" },
 		{ "isolation: vm\n", "p.yaml:1:12: isolation: 'vm' is not one of: native" },
-		{ "network: host\n", "p.yaml:1:10: network: 'host' is not possible: the network boundary is not there yet, and "
-				     "only 'none' is accepted" },
+		{ "network: host\n", "p.yaml:1:10: network: 'host' is not 'none'; to allow something, write keys below it: network: "
+				     "{allow: [NAME]}" },
+		{ "network: {ech: maybe}\n", "p.yaml:1:16: network.ech: 'maybe' is not one of: allow, deny" },
 		{ "require: [secomp]\n", "p.yaml:1:11: require: there is no protection 'secomp' (did you mean 'seccomp'?)" },
 		{ "name: a/b\n", "p.yaml:1:7: name: 'a/b' is not a name (letters, digits, '.', '_' and '-', at most 64)" },
 	};
@@ -342,10 +359,10 @@ TEST(size_depth_and_number_of_items_are_bounded)
 
 	cs_buf_done(&b);
 	cs_buf_str(&b, "files:\n  hide:\n");
-	for (int i = 0; i < 5000; i++)
+	for (int i = 0; i < 9000; i++)
 		cs_buf_fmt(&b, "    - f%d\n", i);
 	T_INT(load(cs_buf_text(&b), &p, &err), -CS_E_LIMIT);
-	T_STR(err.msg, "p.yaml:4094:7: more than 4096 items");
+	T_STR(err.msg, "p.yaml:8190:7: more than 8192 items");
 
 	cs_buf_done(&b);
 	while (b.len <= 256 * 1024)
@@ -733,4 +750,529 @@ TEST(protections_are_found_by_their_names)
 		T_INT(protection_by_name(protection_name((enum protection)i)), i);
 	T_INT(protection_by_name("nothing"), -1);
 	T_INT(protection_by_name(""), -1);
+}
+
+/* ---- network ---- */
+
+static const char network_text[] = "extends: none\n"
+				   "network:\n"
+				   "  allow: [API.Example.com., \"*.example.org:8000-8010\", \"10.0.0.0/8:5432\", \"x.org GET,HEAD /repos/**\"]\n"
+				   "  deny: [evil.example.org]\n"
+				   "  hosts: {DB.internal: 10.1.2.3:5432, six.internal: \"[fd00::1]\"}\n"
+				   "  publish: [8080:80, \"0.0.0.0:9090:90\", \"[::1]:8443:443\"]\n"
+				   "  ech: deny\n"
+				   "  budgets:\n"
+				   "    bytes_out: 10M\n"
+				   "    requests: 1000\n"
+				   "    per_host: {bytes_in: 1G, connections: 5}\n"
+				   "  secrets:\n"
+				   "    - {name: GH, from: env, hosts: [api.example.com], inject: {header: X-Key, format: \"k={}\"}}\n"
+				   "    - name: CI\n"
+				   "      from: \"command: pass show 'a: b' | head -n1 # x\"\n"
+				   "      hosts: [x.org:443, API.example.com]\n";
+
+TEST(a_network_section_is_read_into_its_canonical_form)
+{
+	const struct profile_network *n;
+	struct profile p;
+
+	must_load(network_text, &p);
+	n = &p.network;
+	T_TRUE(profile_has_network(&p));
+	T_INT(n->allow.n, 4);
+	T_STR(n->allow.v[0], "api.example.com");
+	T_STR(n->allow.v[1], "*.example.org:8000-8010");
+	T_STR(n->allow.v[2], "10.0.0.0/8:5432");
+	T_STR(n->allow.v[3], "x.org GET,HEAD /repos/**");
+	T_STR(n->deny.v[0], "evil.example.org");
+	T_STR(n->hosts.v[0], "db.internal=10.1.2.3:5432");
+	T_STR(n->hosts.v[1], "six.internal=[fd00::1]");
+	T_STR(n->publish.v[0], "127.0.0.1:8080:80");
+	T_STR(n->publish.v[1], "0.0.0.0:9090:90");
+	T_STR(n->publish.v[2], "[::1]:8443:443");
+	T_TRUE(n->ech_deny);
+	T_INT(n->budget.bytes_out, 10 << 20);
+	T_INT(n->budget.bytes_in + n->budget.connections, 0);
+	T_INT(n->budget.requests, 1000);
+	T_INT(n->per_host.bytes_in, 1 << 30);
+	T_INT(n->per_host.connections, 5);
+	T_INT(n->n_secrets, 2);
+	T_STR(n->secrets[0].from, "env:GH");
+	T_STR(n->secrets[0].header, "X-Key");
+	T_STR(n->secrets[0].format, "k={}");
+	T_STR(n->secrets[1].from, "command: pass show 'a: b' | head -n1 # x");
+	T_STR(n->secrets[1].header, "Authorization");
+	T_STR(n->secrets[1].format, "Bearer {}");
+	T_INT(n->secrets[1].hosts.n, 2);
+	T_STR(n->secrets[1].hosts.v[0], "x.org");
+	profile_done(&p);
+	T_TRUE(!p.network.secrets && !p.network.allow.v);
+}
+
+TEST(a_network_section_reads_back_as_the_same)
+{
+	struct cs_buf text CS_BUF_AUTO = CS_BUF(1 << 20), again CS_BUF_AUTO = CS_BUF(1 << 20), none CS_BUF_AUTO = CS_BUF(1 << 20);
+	struct profile p, q;
+
+	round_trip(network_text);
+	round_trip("network: {deny: [a.org]}\n");
+	round_trip("network: {budgets: {per_host: {requests: 1}}}\n");
+	must_load(network_text, &p);
+	T_INT(profile_network_text(&p, &text), 0);
+	must_load(cs_buf_text(&text), &q);
+	T_INT(q.files_read.n + q.env_pass.n, 0);
+	T_INT(profile_network_text(&q, &again), 0);
+	T_STR(cs_buf_text(&text), cs_buf_text(&again));
+	T_INT(q.network.n_secrets, 2);
+	T_STR(q.network.secrets[1].from, p.network.secrets[1].from);
+	T_TRUE(!memcmp(&p.network.budget, &q.network.budget, sizeof p.network.budget));
+	T_TRUE(!memcmp(&p.network.per_host, &q.network.per_host, sizeof p.network.per_host));
+	profile_done(&p);
+	profile_done(&q);
+	T_INT(profile_load("coding", &p, NULL), 0);
+	T_TRUE(!profile_has_network(&p));
+	T_INT(profile_network_text(&p, &none), 0);
+	T_STR(cs_buf_text(&none), "extends: none\nnetwork: none\n");
+	profile_done(&p);
+}
+
+TEST(a_network_too_large_to_be_handed_on_is_said_so)
+{
+	struct cs_buf out CS_BUF_AUTO = CS_BUF(1 << 20);
+	char path[401], rule[512];
+	struct profile p;
+
+	memset(path, 'a', sizeof path - 1);
+	path[sizeof path - 1] = 0;
+	must_load("extends: none\n", &p);
+	for (int i = 0; i < 1000; i++) {
+		snprintf(rule, sizeof rule, "h%d.example.com GET /%s", i, path);
+		T_INT(profile_set(&p, "network.allow", rule, "--allow", NULL), 0);
+	}
+	T_INT(profile_network_text(&p, &out), -CS_E_LIMIT);
+	profile_done(&p);
+}
+
+TEST(bad_rules_hosts_and_ports_are_refused_with_their_place)
+{
+	static const struct row rows[] = {
+		{ "network: {publish: [80]}\n", "p.yaml:1:21: network.publish: '80' has one port: wants [ADDRESS:]PORT:PORT, the host's port "
+						"and then the one inside" },
+		{ "network: {publish: [\"0:80\"]}\n", "p.yaml:1:21: network.publish: '0:80' is not [ADDRESS:]PORT:PORT, the host's port and "
+						      "then the one inside, each 1 to 65535" },
+		{ "network: {publish: [\"80:65536\"]}\n", "p.yaml:1:21: network.publish: '80:65536' is not [ADDRESS:]PORT:PORT, the host's "
+							  "port and then the one inside, each 1 to 65535" },
+		{ "network: {publish: [\"localhost:80:80\"]}\n",
+		  "p.yaml:1:21: network.publish: 'localhost:80:80' does not begin with an address of this host, such as 127.0.0.1, 0.0.0.0 or "
+		  "[::1]" },
+		{ "network: {publish: [\"::1:80:80\"]}\n", "p.yaml:1:21: network.publish: '::1:80:80' does not begin with an address of this "
+							   "host, such as 127.0.0.1, 0.0.0.0 or [::1]" },
+		{ "network: {publish: [\":80:80\"]}\n", "p.yaml:1:21: network.publish: ':80:80' does not begin with an address of this "
+							"host, such as 127.0.0.1, 0.0.0.0 or [::1]" },
+		{ "network: {publish: [\"8080:80\", \"127.0.0.1:8080:81\"]}\n",
+		  "p.yaml:1:32: network.publish: '127.0.0.1:8080:81' takes a port of the host that '127.0.0.1:8080:80' has already" },
+		{ "network: {hosts: {\"a=b\": 1.2.3.4}}\n", "p.yaml:1:26: network.hosts: 'a=b' is not a host's name" },
+		{ "network: {hosts: {a.org: }}\n", "p.yaml:1:26: network.hosts: 'a.org' is not inherited, so it cannot be removed" },
+		{ "network: {allow: [\"!a.org\"]}\n", "p.yaml:1:19: network.allow: 'a.org' is not inherited, so it cannot be removed" },
+		{ "network: {budgets: {requests: 0}}\n",
+		  "p.yaml:1:31: network.budgets.requests: '0' is out of range: at least 1, or 'unlimited'" },
+		{ "network: {budgets: {per_host: {bytes_in: lots}}}\n",
+		  "p.yaml:1:42: network.budgets.per_host.bytes_in: 'lots' is not a size (such as 64M or 2GiB, or unlimited)" },
+	};
+	static const char *const rules[] = { "", " ", "http://a.org/", "a.org:", "a.org:0", "a.org:70000", "a..org", "0x7f.1", "2130706433",
+					     "10.0.0.1/8", "a.org/udp", "*.*", "a*.org", "a.org GET", "a.org:99 GET /", "\xc3\xa4.org" };
+	struct cs_err err = { 0 };
+	struct profile p;
+
+	REFUSE_ROWS(rows);
+	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+		char text[128];
+
+		snprintf(text, sizeof text, "name: x\nnetwork:\n  deny:\n    - \"%s\"\n", rules[i]);
+		T_INT(load(text, &p, &err), -CS_E_INVALID);
+		if (strncmp(err.msg, "p.yaml:4:7: network.deny: ", 26) != 0)
+			T_FAIL("%s", err.msg);
+	}
+	T_INT(load("network: {hosts: {a.org: b.org}}\n", &p, &err), -CS_E_INVALID);
+	T_TRUE(!strncmp(err.msg, "p.yaml:1:26: network.hosts: ", 28));
+	T_INT(load("network: {hosts: {1.2.3.4: 1.2.3.4}}\n", &p, &err), -CS_E_INVALID);
+}
+
+#define SECRET(item) "network:\n  allow: [a.org, b.org:8443/tls, c.org:80, d.org:9000]\n  secrets:\n    - " item "\n"
+#define AT_ITEM      "p.yaml:4:7: network.secrets: "
+
+TEST(bad_secrets_are_refused_with_the_fix)
+{
+	static const struct row rows[] = {
+		{ SECRET("GH"), AT_ITEM "every item is a mapping: {name: GH, from: env, hosts: [api.example.com]}" },
+		{ SECRET("[GH]"), AT_ITEM "every item is a mapping: {name: GH, from: env, hosts: [api.example.com]}" },
+		{ SECRET("{}"), AT_ITEM "name is missing, such as name: GITHUB_TOKEN" },
+		{ SECRET("{name: GH, from: env}"), AT_ITEM "hosts is missing, such as hosts: [api.example.com]" },
+		{ SECRET("{name: GH, hosts: [a.org]}"), AT_ITEM "from is missing, such as from: env" },
+		{ SECRET("{name: GH, from: env, hosts: []}"),
+		  "p.yaml:4:36: network.secrets: hosts wants a list of names: hosts: [api.example.com]" },
+		{ SECRET("{nam: GH}"), "p.yaml:4:8: unknown key 'nam' in network.secrets (did you mean 'name'?)" },
+		{ SECRET("{name: GH, name: X}"), "p.yaml:4:18: duplicate key 'name', first in line 4" },
+		{ SECRET("{? [a] : b}"), "p.yaml:4:10: a key must be a single word" },
+		{ SECRET("{name: [GH]}"), "p.yaml:4:14: network.secrets: name wants a single value" },
+		{ SECRET("{name: G-H}"), "p.yaml:4:14: network.secrets: name 'G-H' is not a variable's name: inside, that variable holds "
+					 "the placeholder" },
+		{ SECRET("{name: GH, from: token}"),
+		  "p.yaml:4:24: network.secrets: from 'token' is not one of: env, env:VARIABLE, file:/path, command:LINE" },
+		{ SECRET("{name: GH, from: file}"),
+		  "p.yaml:4:24: network.secrets: from 'file' is not one of: env, env:VARIABLE, file:/path, command:LINE" },
+		{ SECRET("{name: GH, from: \"env:A B\"}"), "p.yaml:4:24: network.secrets: from 'env:A B' does not name a variable: env:VARIABLE" },
+		{ SECRET("{name: GH, from: \"file:x\"}"),
+		  "p.yaml:4:24: network.secrets: from 'file:x' is not an absolute path: file:/path or file:~/path" },
+		{ SECRET("{name: GH, from: \"file:/a/../b\"}"), "p.yaml:4:24: network.secrets: from 'file:/a/../b' has a '..' in it" },
+		{ SECRET("{name: GH, from: \"file:~/\"}"), "p.yaml:4:24: network.secrets: from 'file:~/' names no file" },
+		{ SECRET("{name: GH, from: \"command: \"}"),
+		  "p.yaml:4:24: network.secrets: from 'command: ' names no command: command:LINE, which a shell runs" },
+		{ SECRET("{name: GH, from: \"command:a\\nb\"}"),
+		  "p.yaml:4:24: network.secrets: from 'command:a\\nb' holds a newline or another control byte" },
+		{ SECRET("{name: GH, from: env, hosts: [\"*\"]}"),
+		  "p.yaml:4:37: network.secrets: host '*' is a pattern: a secret goes to hosts that are named one by one" },
+		{ SECRET("{name: GH, from: env, hosts: [\"*.a.org\"]}"),
+		  "p.yaml:4:37: network.secrets: host '*.a.org' is a pattern: a secret goes to hosts that are named one by one" },
+		{ SECRET("{name: GH, from: env, hosts: [10.0.0.0/8]}"), "p.yaml:4:37: network.secrets: host '10.0.0.0/8' is not NAME or "
+									"NAME:PORT: a secret goes to a name, with no protocol, path "
+									"or range" },
+		{ SECRET("{name: GH, from: env, hosts: [10.0.0.1]}"), "p.yaml:4:37: network.secrets: host '10.0.0.1' is not NAME or NAME:PORT; "
+								      "an address cannot be verified by TLS, a name can" },
+		{ SECRET("{name: GH, from: env, hosts: [\"a.org:0\"]}"),
+		  "p.yaml:4:37: network.secrets: host 'a.org:0' has no port that is a number from 1 to 65535" },
+		{ SECRET("{name: GH, from: env, hosts: [a.org], inject: x}"),
+		  "p.yaml:4:53: network.secrets: inject wants {header: NAME, format: TEXT}" },
+		{ SECRET("{name: GH, from: env, hosts: [a.org], inject: {header: X}}"),
+		  "p.yaml:4:53: network.secrets: format is missing, such as format: \"Bearer {}\"" },
+		{ SECRET("{name: GH, from: env, hosts: [a.org], inject: {header: \"a b\"}}"),
+		  "p.yaml:4:62: network.secrets: header 'a b' is not a header's name, such as Authorization" },
+		{ SECRET("{name: GH, from: env, hosts: [a.org], inject: {header: hOst}}"),
+		  "p.yaml:4:62: network.secrets: header 'hOst' steers the connection and cannot hold a secret; use Authorization or another" },
+		{ SECRET("{name: GH, from: env, hosts: [a.org], inject: {header: X, format: x}}"),
+		  "p.yaml:4:73: network.secrets: format 'x' must have {} once, where the secret goes, such as \"Bearer {}\"" },
+		{ SECRET("{name: GH, from: env, hosts: [a.org], inject: {header: X, format: \"{}{}\"}}"),
+		  "p.yaml:4:73: network.secrets: format '{}{}' must have {} once, where the secret goes, such as \"Bearer {}\"" },
+		{ SECRET("{name: GH, from: env, hosts: [a.org], inject: {header: X, format: \"{}\\r\"}}"),
+		  "p.yaml:4:73: network.secrets: format '{}\\x0d' holds a byte that is not printable ASCII" },
+		{ SECRET("{name: GH, from: env, hosts: [a.org], inject: {header: X, format: \"{} \"}}"),
+		  "p.yaml:4:73: network.secrets: format '{} ' begins or ends with a space, which HTTP does not carry" },
+		{ SECRET("{name: GH, from: env, hosts: [a.org]}\n    - {name: GH, from: env, hosts: [a.org]}"),
+		  "p.yaml:5:7: network.secrets: a second secret 'GH', the first is in line 4" },
+		{ SECRET("{name: GH, from: env, hosts: [a.org]}\n    - \"!GH\""),
+		  "p.yaml:5:7: network.secrets: 'GH' is not inherited, so it cannot be removed" },
+	};
+
+	REFUSE_ROWS(rows);
+}
+
+TEST(a_secret_without_a_rule_for_its_host_names_the_rule)
+{
+	static const struct row rows[] = {
+		{ SECRET("{name: GH, from: env, hosts: [x.org]}"),
+		  AT_ITEM "'GH' is for x.org, which no rule allows; add 'x.org' to network.allow" },
+		{ SECRET("{name: GH, from: env, hosts: [a.org, \"a.org:444\"]}"),
+		  AT_ITEM "'GH' is for a.org:444, which no rule allows; add 'a.org:444/tls' to network.allow" },
+		{ SECRET("{name: GH, from: env, hosts: [\"c.org:80\"]}"),
+		  AT_ITEM "'GH' is for c.org:80, but the rules for it are not TLS, so the secret would be in the clear or unused; add "
+			  "'c.org:80/tls' to network.allow" },
+		{ SECRET("{name: GH, from: env, hosts: [\"d.org:9000\"]}"),
+		  AT_ITEM "'GH' is for d.org:9000, but the rules for it are not TLS, so the secret would be in the clear or unused; add "
+			  "'d.org:9000/tls' to network.allow" },
+	};
+	const char *dir = t_tmpdir();
+	struct cs_err err = { 0 };
+	struct profile p;
+
+	REFUSE_ROWS(rows);
+	must_load(SECRET("{name: GH, from: env, hosts: [a.org, \"b.org:8443\"]}"), &p);
+	profile_done(&p);
+	/* What an extending file takes away is that file's mistake. */
+	put_file(dir, "base.yaml", SECRET("{name: GH, from: env, hosts: [a.org]}"));
+	put_file(dir, "top.yaml", "extends: base.yaml\nnetwork:\n  allow: [\"!a.org\"]\n");
+	T_INT(load_in(dir, "top.yaml", &p, &err), -CS_E_INVALID);
+	T_STR(after_dir(&err, dir), "top.yaml:3:3: network.secrets: 'GH' is for a.org, which no rule allows; add 'a.org' to network.allow");
+}
+
+TEST(a_secret_cannot_come_in_through_the_environment)
+{
+	static const struct row rows[] = {
+		{ "env: {pass: [GH]}\n" SECRET("{name: GH, from: env, hosts: [a.org]}"),
+		  "p.yaml:5:7: env.pass: 'GH' would put variable GH inside, which holds the secret 'GH'; take it out of env.pass: inside, GH "
+		  "holds a placeholder" },
+		{ "env: {pass: [\"GITHUB_*\"]}\n" SECRET("{name: GH, from: \"env:GITHUB_TOKEN\", hosts: [a.org]}"),
+		  "p.yaml:5:7: env.pass: 'GITHUB_*' would put variable GITHUB_TOKEN inside, which holds the secret 'GH'; take it out of "
+		  "env.pass: inside, GH holds a placeholder" },
+		{ "env: {set: {GH: x}}\n" SECRET("{name: GH, from: \"file:/x\", hosts: [a.org]}"),
+		  "p.yaml:5:7: env.set: 'GH' covers GH, the variable that holds the placeholder of that secret; take it out of env.set" },
+		{ "env: {pass: [\"*\"]}\n" SECRET("{name: GH, from: \"command:x\", hosts: [a.org]}"),
+		  "p.yaml:5:7: env.pass: '*' covers GH, the variable that holds the placeholder of that secret; take it out of env.pass" },
+	};
+	static const struct set_row flags[] = {
+		{ "env.pass", "G*", "--flag: env.pass: 'G*' covers GH, the variable that holds the placeholder of that secret; take it out of "
+				    "env.pass" },
+		{ "env.pass", "TOKEN", "--flag: env.pass: 'TOKEN' would put variable TOKEN inside, which holds the secret 'GH'; take it out of "
+				       "env.pass: inside, GH holds a placeholder" },
+		{ "env.set", "GH=1", "--flag: env.set: 'GH' covers GH, the variable that holds the placeholder of that secret; take it out of "
+				     "env.set" },
+		{ "network.secrets", "TERM=env:X@a.org", "--flag: env.pass: 'TERM' covers TERM, the variable that holds the placeholder of "
+							 "that secret; take it out of env.pass" },
+	};
+	struct profile p;
+	size_t n;
+
+	REFUSE_ROWS(rows);
+	must_load(SECRET("{name: GH, from: \"env:TOKEN\", hosts: [a.org]}"), &p);
+	n = p.env_pass.n;
+	SET_ROWS(&p, flags, CS_E_INVALID);
+	T_INT(p.env_pass.n, n);
+	T_INT(p.env_set.n, 0);
+	T_INT(p.network.n_secrets, 1);
+	profile_done(&p);
+}
+
+TEST(network_flags_follow_the_rules_of_files)
+{
+	static const struct set_row rows[] = {
+		{ "network.secrets", "GH=env@a.org,b.org:8443", NULL },
+		{ "network.secrets", "K=command:ssh u@h cat k@a.org", NULL },
+		{ "network.secrets", "F=file:~/k@a.org", NULL },
+		{ "network.allow", "a.org", NULL },
+		{ "network.allow", "A.org.", NULL },
+		{ "network.allow", "b.org:8443/tls", NULL },
+		{ "network.deny", "*.a.org", NULL },
+		{ "network.hosts", "a.org=192.0.2.1", NULL },
+		{ "network.hosts", "A.ORG=192.0.2.2:99", NULL },
+		{ "network.publish", "8080:80", NULL },
+		{ "network.ech", "deny", NULL },
+		{ "network.budgets.bytes_out", "1M", NULL },
+		{ "network.budgets.per_host.requests", "7", NULL },
+	};
+	static const struct set_row bad[] = {
+		{ "network.secrets", "GH", "--flag: network.secrets: secret 'GH' is not NAME=FROM@HOST[,HOST], such as GH=env@api.example.com" },
+		{ "network.secrets", "G=env", "--flag: network.secrets: secret 'G=env' is not NAME=FROM@HOST[,HOST], such as "
+					      "GH=env@api.example.com" },
+		{ "network.secrets", "G=env@", "--flag: network.secrets: host '' is not NAME or NAME:PORT; an address cannot be verified by TLS, "
+					       "a name can" },
+		{ "network.secrets", "G=@a.org", "--flag: network.secrets: from '' is not one of: env, env:VARIABLE, file:/path, command:LINE" },
+		{ "network.secrets", "G=file:/\xff@a.org", "--flag: network.secrets: from 'file:/\\xff' is not UTF-8" },
+		{ "network.secrets", "!XYZ", "--flag: network.secrets: 'XYZ' is not inherited, so it cannot be removed" },
+		{ "network.hosts", "a.org", "--flag: network.hosts: wants NAME=ADDRESS[:PORT]" },
+		{ "network.budgets.bytes", "1", "--flag: unknown key 'network.budgets.bytes' (did you mean 'network.budgets.bytes_in'?)" },
+	};
+	struct cs_err err = { 0 };
+	struct profile p;
+
+	setenv("HOME", "/home/ada", 1);
+	must_load("extends: none\n", &p);
+	SET_ROWS(&p, rows, CS_E_INVALID);
+	SET_ROWS(&p, bad, CS_E_INVALID);
+	T_INT(profile_check(&p, "flags", &err), 0);
+	T_INT(p.network.allow.n, 2);
+	T_INT(p.network.hosts.n, 1);
+	T_STR(p.network.hosts.v[0], "a.org=192.0.2.2:99");
+	T_INT(p.network.n_secrets, 3);
+	T_STR(p.network.secrets[0].from, "env:GH");
+	T_STR(p.network.secrets[0].hosts.v[1], "b.org:8443");
+	T_STR(p.network.secrets[1].from, "command:ssh u@h cat k");
+	T_STR(p.network.secrets[2].from, "file:/home/ada/k");
+	T_INT(profile_set(&p, "network.secrets", "GH=env:T@a.org", "--secret", NULL), 0);
+	T_INT(p.network.n_secrets, 3);
+	T_STR(p.network.secrets[0].from, "env:T");
+	T_INT(profile_set(&p, "network.secrets", "!K", "--secret", NULL), 0);
+	T_INT(p.network.n_secrets, 2);
+	T_INT(profile_set(&p, "network.allow", "!a.org", "--allow", NULL), 0);
+	T_INT(profile_check(&p, "flags", &err), -CS_E_INVALID);
+	T_STR(err.msg, "flags: network.secrets: 'GH' is for a.org, which no rule allows; add 'a.org' to network.allow");
+	T_INT(profile_set(&p, "network.hosts", "!a.org", "--host", NULL), 0);
+	T_INT(p.network.hosts.n, 0);
+	T_INT(profile_set(&p, "network", "none", "--network", NULL), 0);
+	T_TRUE(!profile_has_network(&p) && p.network.n_secrets == 0 && !p.network.ech_deny && !p.network.budget.bytes_out);
+	profile_done(&p);
+}
+
+static const char locked_network[] = "extends: none\nlocked: true\nnetwork:\n"
+				     "  allow: [a.org, b.org]\n  deny: [c.a.org]\n  hosts: {a.org: 192.0.2.1}\n  publish: [8080:80]\n  ech: deny\n"
+				     "  budgets: {requests: 10, per_host: {bytes_in: 1M}}\n"
+				     "  secrets: [{name: GH, from: env, hosts: [a.org]}]\n";
+
+TEST(a_locked_network_refuses_to_be_widened)
+{
+	static const struct set_row rows[] = {
+		{ "network.allow", "x.org", "--flag: network.allow: the profile is locked at 'a.org b.org'; 'x.org' would widen it" },
+		{ "network.deny", "!c.a.org", "--flag: network.deny: the profile is locked at 'c.a.org'; 'c.a.org' would widen it" },
+		{ "network.hosts", "x.org=192.0.2.1",
+		  "--flag: network.hosts: the profile is locked at 'a.org=192.0.2.1'; 'x.org=192.0.2.1' would widen it" },
+		{ "network.hosts", "a.org=192.0.2.9",
+		  "--flag: network.hosts: the profile is locked at 'a.org=192.0.2.1'; 'a.org=192.0.2.9' would widen it" },
+		{ "network.hosts", "!a.org", "--flag: network.hosts: the profile is locked at 'a.org=192.0.2.1'; 'a.org' would widen it" },
+		{ "network.publish", "81:81",
+		  "--flag: network.publish: the profile is locked at '127.0.0.1:8080:80'; '127.0.0.1:81:81' would widen it" },
+		{ "network.ech", "allow", "--flag: network.ech: the profile is locked at 'deny'; 'allow' would widen it" },
+		{ "network.budgets.requests", "11", "--flag: network.budgets.requests: the profile is locked at '10'; '11' would widen it" },
+		{ "network.budgets.per_host.bytes_in", "unlimited",
+		  "--flag: network.budgets.per_host.bytes_in: the profile is locked at '1MiB'; 'unlimited' would widen it" },
+		{ "network.secrets", "X=env@a.org", "--flag: network.secrets: the profile is locked at 'GH'; 'X' would widen it" },
+		{ "network.secrets", "GH=env@a.org,b.org", "--flag: network.secrets: the profile is locked at 'GH'; 'GH' would widen it" },
+		{ "network.secrets", "GH=env:X@a.org", "--flag: network.secrets: the profile is locked at 'GH'; 'GH' would widen it" },
+	};
+	static const struct set_row narrower[] = {
+		{ "network.allow", "b.org", NULL },           { "network.allow", "!b.org", NULL },
+		{ "network.deny", "x.a.org", NULL },          { "network.hosts", "a.org=192.0.2.1", NULL },
+		{ "network.publish", "!8080:80", NULL },      { "network.budgets.requests", "9", NULL },
+		{ "network.budgets.bytes_out", "1G", NULL },  { "network.secrets", "GH=env@a.org", NULL },
+		{ "network.secrets", "!GH", NULL },           { "network", "none", NULL },
+	};
+	static const struct set_row back[] = {
+		{ "network.allow", "a.org", "--flag: network.allow: the profile is locked at ''; 'a.org' would widen it" },
+		{ "network.secrets", "GH=env@a.org", "--flag: network.secrets: the profile is locked at ''; 'GH' would widen it" },
+	};
+	struct cs_buf a CS_BUF_AUTO = CS_BUF(1 << 20), b CS_BUF_AUTO = CS_BUF(1 << 20);
+	struct profile p;
+
+	must_load(locked_network, &p);
+	profile_write_yaml(&p, &a);
+	SET_ROWS(&p, rows, CS_E_DENIED);
+	profile_write_yaml(&p, &b);
+	T_STR(cs_buf_text(&b), cs_buf_text(&a));
+	SET_ROWS(&p, narrower, CS_E_INVALID);
+	T_TRUE(!profile_has_network(&p));
+	SET_ROWS(&p, back, CS_E_DENIED);
+	profile_done(&p);
+}
+
+TEST(who_extends_a_locked_network_is_bound_by_it)
+{
+	static const char *const wider[] = {
+		"network: {allow: [x.org]}\n",
+		"network: {hosts: {a.org: null}}\n",
+		"network: {budgets: {per_host: {bytes_in: 2M}}}\n",
+		"network: {secrets: [{name: GH, from: env, hosts: [b.org]}]}\n",
+		"network: {secrets: [{name: N, from: env, hosts: [a.org]}]}\n",
+		"network: {ech: allow}\n",
+	};
+	static const char *const narrower[] = {
+		"network: none\n",
+		"network: {allow: [\"!b.org\"], deny: [x.org], secrets: [\"!GH\"]}\n",
+		"network: {secrets: [{name: GH, from: \"env:GH\", hosts: [A.org]}]}\n",
+		"network: {budgets: {per_host: {bytes_in: 1K, requests: 4}}}\n",
+	};
+	const char *dir = t_tmpdir();
+	struct cs_err err = { 0 };
+	struct profile p;
+	char text[256];
+
+	put_file(dir, "base.yaml", locked_network);
+	for (size_t i = 0; i < sizeof wider / sizeof *wider; i++) {
+		snprintf(text, sizeof text, "extends: base.yaml\n%s", wider[i]);
+		put_file(dir, "top.yaml", text);
+		if (load_in(dir, "top.yaml", &p, &err) != -CS_E_DENIED)
+			T_FAIL("%s: %s", wider[i], err.msg);
+		T_TRUE(!strncmp(after_dir(&err, dir), "top.yaml:2:", 11));
+	}
+	for (size_t i = 0; i < sizeof narrower / sizeof *narrower; i++) {
+		snprintf(text, sizeof text, "extends: base.yaml\n%s", narrower[i]);
+		put_file(dir, "top.yaml", text);
+		if (load_in(dir, "top.yaml", &p, &err) < 0)
+			T_FAIL("%s", err.msg);
+		profile_done(&p);
+	}
+}
+
+TEST(an_extending_profile_replaces_a_secret_of_the_same_name)
+{
+	const char *dir = t_tmpdir();
+	struct cs_err err = { 0 };
+	struct profile p;
+
+	put_file(dir, "base.yaml", network_text);
+	put_file(dir, "top.yaml", "extends: base.yaml\nnetwork:\n  allow: [\"!*.example.org:8000-8010\", new.org]\n  deny: [\"!evil.example.org\"]\n"
+				  "  publish: [\"!8080:80\"]\n  hosts: {db.INTERNAL: null}\n"
+				  "  secrets:\n    - {name: GH, from: \"file:/k\", hosts: [new.org]}\n    - \"!CI\"\n");
+	if (load_in(dir, "top.yaml", &p, &err) < 0)
+		T_FAIL("%s", err.msg);
+	T_INT(p.network.allow.n, 4);
+	T_STR(p.network.allow.v[3], "new.org");
+	T_INT(p.network.deny.n, 0);
+	T_INT(p.network.publish.n, 2);
+	T_INT(p.network.hosts.n, 1);
+	T_INT(p.network.n_secrets, 1);
+	T_STR(p.network.secrets[0].from, "file:/k");
+	T_STR(p.network.secrets[0].header, "Authorization");
+	profile_done(&p);
+	put_file(dir, "none.yaml", "extends: base.yaml\nnetwork: none\n");
+	T_INT(load_in(dir, "none.yaml", &p, &err), 0);
+	T_TRUE(!profile_has_network(&p) && !p.network.n_secrets && !p.network.hosts.n);
+	profile_done(&p);
+}
+
+TEST(the_numbers_of_rules_ports_hosts_and_secrets_are_bounded)
+{
+	struct cs_err err = { 0 };
+	struct profile p;
+	char text[64];
+
+	must_load("extends: none\n", &p);
+	for (int i = 0; i <= 1024; i++) {
+		snprintf(text, sizeof text, "h%d.org", i);
+		T_INT(profile_set(&p, "network.allow", text, "--allow", &err), i < 1024 ? 0 : -CS_E_LIMIT);
+		T_INT(profile_set(&p, "network.deny", text, "--deny", NULL), i < 1024 ? 0 : -CS_E_LIMIT);
+	}
+	T_STR(err.msg, "--allow: network.allow: more than 1024");
+	for (int i = 0; i <= 256; i++) {
+		snprintf(text, sizeof text, "h%d.org=192.0.2.1", i);
+		T_INT(profile_set(&p, "network.hosts", text, "--host", &err), i < 256 ? 0 : -CS_E_LIMIT);
+	}
+	T_STR(err.msg, "--host: network.hosts: more than 256");
+	for (int i = 0; i <= 64; i++) {
+		snprintf(text, sizeof text, "%d:80", 1000 + i);
+		T_INT(profile_set(&p, "network.publish", text, "--publish", &err), i < 64 ? 0 : -CS_E_LIMIT);
+		snprintf(text, sizeof text, "S%d=env@h1.org", i);
+		T_INT(profile_set(&p, "network.secrets", text, "--secret", &err), i < 64 ? 0 : -CS_E_LIMIT);
+	}
+	T_STR(err.msg, "--secret: network.secrets: more than 64");
+	T_INT(profile_check(&p, "flags", NULL), 0);
+	{
+		struct cs_buf out CS_BUF_AUTO = CS_BUF(1 << 20);
+		struct profile q;
+
+		/* All of it still fits into what is handed on. */
+		T_INT(profile_network_text(&p, &out), 0);
+		must_load(cs_buf_text(&out), &q);
+		T_INT(q.network.n_secrets, 64);
+		profile_done(&q);
+	}
+	T_INT(profile_set(&p, "network.secrets",
+			  "S0=env@h0.org,h1.org,h2.org,h3.org,h4.org,h5.org,h6.org,h7.org,h8.org,h9.org,h10.org,h11.org,h12.org,h13.org,"
+			  "h14.org,h15.org,h16.org",
+			  "--secret", &err),
+	      -CS_E_LIMIT);
+	T_STR(err.msg, "--secret: network.secrets: more than 16 hosts of one secret");
+	profile_done(&p);
+}
+
+TEST(a_network_is_explained_and_written_as_json)
+{
+	static const char *const said[] = {
+		"may connect to  api.example.com on ports 443 and 80,", "*.example.org on ports 8000 to 8010", "10.0.0.0/8 on port 5432",
+		"x.org on ports 443 and 80 for GET,HEAD /repos/**", "but never to    evil.example.org on ports 443 and 80",
+		"127.0.0.1:8080 (port 80 inside)", "GH is a placeholder;", "env:GH is added outside as header", "per_host.bytes_in 1GiB",
+	};
+	static const char *const words[] = { "\"allow\": [", "\"per_host\": {", "\"bytes_out\": 10485760", "\"db.internal\": \"10.1.2.3:5432\"",
+					     "\"inject\": {" };
+	struct cs_buf out CS_BUF_AUTO = CS_BUF(1 << 20), json CS_BUF_AUTO = CS_BUF(1 << 20), schema CS_BUF_AUTO = CS_BUF(1 << 20);
+	struct profile p;
+
+	must_load(network_text, &p);
+	profile_explain(&p, &out);
+	profile_write_json(&p, &json);
+	profile_write_schema(&schema);
+	profile_done(&p);
+	for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+		if (!strstr(cs_buf_text(&out), said[i]))
+			T_FAIL("'%s' is not in: %s", said[i], cs_buf_text(&out));
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (!strstr(cs_buf_text(&json), words[i]))
+			T_FAIL("%s is not in: %s", words[i], cs_buf_text(&json));
+	T_TRUE(strstr(cs_buf_text(&schema), "\"per_host\"") && strstr(cs_buf_text(&schema), "\"inject\""));
 }
