@@ -42,12 +42,13 @@ static void bash(void)
 	       "  case $prev in\n    --profile|-p) COMPREPLY=($(compgen -W '");
 	words_of_profiles();
 	printf("' -- \"$cur\") $(compgen -f -X '!*.y*ml' -- \"$cur\")); return ;;\n"
-	       "    --ro|--rw|--json) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
+	       "    --ro|--rw|--json|--learn|--net-log) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
 	       "    --workspace|-w|--cwd) COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n"
 	       "    --workspace-mode) COMPREPLY=($(compgen -W 'layer read write none' -- \"$cur\")); return ;;\n"
 	       "    --commit) COMPREPLY=($(compgen -W 'ask keep always on-success never' -- \"$cur\")); return ;;\n"
 	       "    diff|commit|rollback|undo) COMPREPLY=($(compgen -W \"$(caisson txn list 2>/dev/null | sed -n '2,$s/ .*//p')\" -- \"$cur\") $(compgen -f -- \"$cur\")); return ;;\n"
 	       "    exec|steps|fork|end) COMPREPLY=($(compgen -W \"$(caisson ps 2>/dev/null | sed -n '2,$s/ .*//p' | grep ^t-)\" -- \"$cur\")); return ;;\n"
+	       "    --net-budget) COMPREPLY=($(compgen -S = -W 'bytes_out bytes_in connections requests per_host.bytes_out per_host.bytes_in per_host.connections per_host.requests' -- \"$cur\")); return ;;\n"
 	       "    kill) COMPREPLY=($(compgen -W \"$(caisson ps 2>/dev/null | sed -n '2,$s/ .*//p')\" -- \"$cur\")); return ;;\n  esac\n  case $cmd in\n");
 	for (size_t i = 0; i < cli_n_commands; i++) {
 		printf("    %s) COMPREPLY=($(compgen -W '%s ", cli_commands[i].name, subwords(&cli_commands[i]));

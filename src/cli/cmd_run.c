@@ -22,6 +22,7 @@ struct run_args {
 	bool dry_run;
 	struct session_opts o;
 	struct cs_strv keys, values, origins; /* profile overrides, in order */
+	struct cs_strv paths;                 /* what o points to */
 };
 
 static int parse_off(const char *list, protection_set *ret, struct cs_err *err)
@@ -69,6 +70,30 @@ static void override_env(struct run_args *a, const char *value)
 		override(a, "env.pass", cs_strdup(value), "env");
 }
 
+static int override_budget(struct run_args *a, const char *value, struct cs_err *err)
+{
+	CS_FREE char *key = NULL;
+	const char *eq = strchr(value, '=');
+	char shown[96];
+
+	if (!eq)
+		return cs_fail(err, CS_E_INVALID, 0, "--net-budget '%s': wants KEY=VALUE, such as bytes_out=10M or per_host.requests=100",
+			       cs_escape_to(shown, sizeof shown, value));
+	key = cs_printf("network.budgets.%.*s", (int)(eq - value), value);
+	override(a, key, cs_strdup(eq + 1), "net-budget");
+	return 0;
+}
+
+/* Of --learn and --net-log: absolute, because a session's keeper works in another directory. */
+static int take_file(struct run_args *a, const struct cli_opt *opt, const char *value, const char **ret, struct cs_err *err)
+{
+	if (!*value)
+		return cs_fail(err, CS_E_INVALID, 0, "--%s is given an empty path (an unset variable?)", opt->name);
+	cs_strv_take(&a->paths, absolute(value));
+	*ret = a->paths.v[a->paths.n - 1];
+	return 0;
+}
+
 static int must_exist(const struct cli_opt *opt, const char *path, struct cs_err *err)
 {
 	char shown[256];
@@ -85,6 +110,8 @@ static int take(const struct cli_opt *opt, const char *value, void *arg, struct 
 
 	if (opt->key && !strcmp(opt->key, "env")) {
 		override_env(a, value);
+	} else if (opt->key && !strcmp(opt->name, "net-budget")) {
+		return override_budget(a, value, err);
 	} else if (opt->key && (!strcmp(opt->name, "ro") || !strcmp(opt->name, "rw"))) {
 		char *path;
 
@@ -101,6 +128,10 @@ static int take(const struct cli_opt *opt, const char *value, void *arg, struct 
 		a->o.workspace = value;
 	} else if (!strcmp(opt->name, "cwd")) {
 		a->o.cwd = value;
+	} else if (!strcmp(opt->name, "learn")) {
+		return take_file(a, opt, value, &a->o.learn, err);
+	} else if (!strcmp(opt->name, "net-log")) {
+		return take_file(a, opt, value, &a->o.net_log, err);
 	} else if (!strcmp(opt->name, "force")) {
 		a->o.force = true;
 	} else if (!strcmp(opt->name, "json")) {
@@ -127,7 +158,19 @@ static int load_profile(struct run_args *a, struct profile *p, struct cs_err *er
 
 	for (size_t i = 0; r == 0 && i < a->keys.n; i++)
 		r = profile_set(p, a->keys.v[i], a->values.v[i], a->origins.v[i], err);
+	if (r == 0 && a->keys.n)
+		r = profile_check(p, cs_strv_has(&a->keys, "network.secrets") ? "--secret" : p->name, err);
+	if (r == 0 && a->o.learn && p->locked)
+		r = cs_fail(err, CS_E_DENIED, 0, "--learn: the profile is locked; learning would open its network");
 	return r;
+}
+
+static void args_done(struct run_args *a)
+{
+	cs_strv_done(&a->keys);
+	cs_strv_done(&a->values);
+	cs_strv_done(&a->origins);
+	cs_strv_done(&a->paths);
 }
 
 /* ---- telling ---- */
@@ -328,9 +371,7 @@ int cmd_run(int argc, char **argv)
 		code = a.dry_run ? dry_run(&a) : run(&a, &p);
 	}
 	profile_done(&p);
-	cs_strv_done(&a.keys);
-	cs_strv_done(&a.values);
-	cs_strv_done(&a.origins);
+	args_done(&a);
 	return code;
 }
 
@@ -359,8 +400,6 @@ int cmd_begin(int argc, char **argv)
 		}
 	}
 	profile_done(&p);
-	cs_strv_done(&a.keys);
-	cs_strv_done(&a.values);
-	cs_strv_done(&a.origins);
+	args_done(&a);
 	return code;
 }

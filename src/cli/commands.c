@@ -20,6 +20,14 @@
 	{ "hide", 0, "PATTERN", "files.hide", "hide names in the workspace, or an absolute path (may be repeated)", NULL }, \
 	{ "cwd", 0, "DIR", NULL, "working directory inside", NULL }, \
 	{ "env", 'e', "NAME[=VALUE]", "env", "pass a variable on, or set it (may be repeated)", NULL }, \
+	{ "allow", 0, "RULE", "network.allow", "let it connect there: NAME, *.NAME or CIDR, [:PORT[-PORT]] (may be repeated)", "Network" }, \
+	{ "deny", 0, "RULE", "network.deny", "but not there, whatever is allowed (may be repeated)", NULL }, \
+	{ "host", 0, "NAME=ADDRESS[:PORT]", "network.hosts", "the address of a name, asked of nobody (may be repeated)", NULL }, \
+	{ "publish", 0, "[ADDRESS:]PORT:PORT", "network.publish", "reach a port inside from outside: the host's, then the one inside (may be repeated)", NULL }, \
+	{ "secret", 0, "NAME=FROM@HOST[,HOST]", "network.secrets", "add a credential outside, for these hosts; FROM: env, env:VARIABLE, file:/path, command:LINE (may be repeated)", NULL }, \
+	{ "net-budget", 0, "KEY=VALUE", "network.budgets", "bytes_out, bytes_in, connections or requests, or per_host. and one of them (may be repeated)", NULL }, \
+	{ "learn", 0, "FILE", NULL, "open it to every public name, and write the profile that would have sufficed", NULL }, \
+	{ "net-log", 0, "FILE", NULL, "write every lookup, connection and refusal as a line of JSON", NULL }, \
 	{ "cpus", 0, "N", "limits.cpus", "CPU share, e.g. 1.5", "Limits" }, \
 	{ "memory", 'm', "SIZE", "limits.memory", "memory with swap, e.g. 512M", NULL }, \
 	{ "pids", 0, "N", "limits.pids", "processes and threads", NULL }, \
@@ -105,15 +113,20 @@ static const struct cli_opt help_opts[] = { HELP, END };
 
 const struct cli_command cli_commands[] = {
 	{ "run", "[OPTION...] [--] COMMAND [ARG...]", "run a program in a sandbox", cmd_run, run_opts,
-	  "The program sees a read-only system, the workspace, and nothing else of this machine: no network, no home\n"
-	  "directory, no other processes. What it writes in the workspace is a transaction: nothing there changes before it\n"
-	  "is committed (--commit, or `caisson commit` later), and `caisson undo` takes it back after that, too.\n"
+	  "The program sees a read-only system, the workspace, and nothing else of this machine: no home directory, no other\n"
+	  "processes, no network but what --allow names. What it writes in the workspace is a transaction: nothing there\n"
+	  "changes before it is committed (--commit, or `caisson commit` later), and `caisson undo` takes it back after that, too.\n"
 	  "Exit status: the program's own; 124 timed out; 125 refused; 126 cannot execute; 127 not found;\n"
 	  "128+N ended by signal N; 137 a limit was reached (standard error and --json say which).",
 	  "  $ caisson run -- python3 agent.py\n"
 	  "  $ caisson run --memory 512M --timeout 10m -- make test\n"
 	  "  $ caisson run --profile coding -- bash\n"
 	  "  $ caisson run --ro /srv/data --env API_MODE=test -- ./tool\n"
+	  "  $ caisson run --allow packages.example.com --allow files.example.com -- pip install -r requirements.txt\n"
+	  "  $ caisson run --allow 10.1.0.0/16:5432 --deny 10.1.9.0/24:5432 -- ./migrate\n"
+	  "  $ caisson run --allow api.github.com --secret GITHUB_TOKEN=env@api.github.com -- ./agent\n"
+	  "  $ caisson run --publish 8080:80 -- ./server\n"
+	  "  $ caisson run --learn learned.yaml -- npm ci\n"
 	  "  $ caisson run --dry-run -- true\n" },
 	{ "txn", "list [--all] | show [ID]", "list transactions, or look at one", cmd_txn, txn_opts,
 	  "A transaction is what one run wrote in its workspace: pending until it is committed or rolled back, and after a\n"

@@ -120,7 +120,8 @@ void cli_help(const struct cli_command *c)
 			printf(" %s%s%s\n", bold, o->group, plain);
 		snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ', o->letter ? ", " : "  ",
 			 o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-		printf("  %-28s %s\n", left, o->help);
+		/* A long one has its words on the next line. */
+		printf("  %-28s%s%s\n", left, strlen(left) > 28 ? "\n                               " : " ", o->help);
 	}
 	if (*c->examples)
 		printf("\n%sExamples%s\n%s", bold, plain, c->examples);

@@ -54,6 +54,8 @@ struct session_opts {
 	const char *cwd;          /* inside; NULL: the current directory if it is there, else the workspace */
 	char *const *argv;
 	const char *path;         /* PATH inside; NULL: the system's directories */
+	const char *learn;        /* open to public names, and the profile that would have sufficed goes there; NULL: no */
+	const char *net_log;      /* every event of the network as a line of JSON; NULL: no */
 	protection_set off;       /* test builds only */
 };
 
