@@ -25,6 +25,8 @@ static const char *subwords(const struct cli_command *c)
 		return "list show check schema explain";
 	if (!strcmp(c->name, "txn"))
 		return "list show";
+	if (!strcmp(c->name, "net"))
+		return "show allow deny";
 	if (!strcmp(c->name, "completion"))
 		return "bash zsh fish";
 	return "";
@@ -49,7 +51,7 @@ static void bash(void)
 	       "    diff|commit|rollback|undo) COMPREPLY=($(compgen -W \"$(caisson txn list 2>/dev/null | sed -n '2,$s/ .*//p')\" -- \"$cur\") $(compgen -f -- \"$cur\")); return ;;\n"
 	       "    exec|steps|fork|end) COMPREPLY=($(compgen -W \"$(caisson ps 2>/dev/null | sed -n '2,$s/ .*//p' | grep ^t-)\" -- \"$cur\")); return ;;\n"
 	       "    --net-budget) COMPREPLY=($(compgen -S = -W 'bytes_out bytes_in connections requests per_host.bytes_out per_host.bytes_in per_host.connections per_host.requests' -- \"$cur\")); return ;;\n"
-	       "    kill) COMPREPLY=($(compgen -W \"$(caisson ps 2>/dev/null | sed -n '2,$s/ .*//p')\" -- \"$cur\")); return ;;\n  esac\n  case $cmd in\n");
+	       "    kill|net) COMPREPLY=($(compgen -W \"$(caisson ps 2>/dev/null | sed -n '2,$s/ .*//p')\" -- \"$cur\")); return ;;\n  esac\n  case $cmd in\n");
 	for (size_t i = 0; i < cli_n_commands; i++) {
 		printf("    %s) COMPREPLY=($(compgen -W '%s ", cli_commands[i].name, subwords(&cli_commands[i]));
 		words_of_options(&cli_commands[i]);
@@ -83,8 +85,8 @@ static void zsh(void)
 			plain(o->help);
 			printf("]%s%s' ", o->arg ? ":" : "", !o->arg ? "" : !strcmp(o->name, "profile") ? "profile:_files" : strstr(o->arg, "DIR") ? "dir:_files -/" : "value:_files");
 		}
-		if (*subwords(c))
-			printf("'1:what:(%s)' ", subwords(c));
+		if (*subwords(c)) /* of `net` the id comes first */
+			printf("'%d:what:(%s)' ", strcmp(c->name, "net") ? 1 : 2, subwords(c));
 		printf("'*::arg:_normal' ;;\n");
 	}
 	printf("  esac\n}\ncompdef _caisson caisson\n");

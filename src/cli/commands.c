@@ -195,6 +195,14 @@ const struct cli_command cli_commands[] = {
 	  "Runs attacks inside sandboxes made exactly as `caisson run` makes them, looks at the effects from outside, and\n"
 	  "shows for each that it works without the sandbox. Exit status 1 if any guarantee does not hold.",
 	  "  $ caisson verify\n  $ caisson verify --json\n" },
+	{ "net", "ID show [--json] | ID allow RULE | ID deny RULE", "look at a running sandbox's network, or change its rules", cmd_net, json_opts,
+	  "  ID show         what is allowed, what was used, what was refused\n"
+	  "  ID allow RULE   from now on it may connect there\n"
+	  "  ID deny RULE    from now on not; open connections there are cut\n"
+	  "A rule is as after --allow of `caisson run`. Changes hold until the sandbox ends. The network of a sandbox that was\n"
+	  "started without any, or under a locked profile, cannot be opened.\n"
+	  "Exit status: 0 done; 125 no such sandbox, a bad rule, a refusal.",
+	  "  $ caisson net s-4k2q7xw show\n  $ caisson net s-4k2q7xw allow api.example.com\n  $ caisson net s-4k2q7xw deny '*.example.com:*'\n" },
 	{ "ps", "[--json]", "list running sandboxes", cmd_ps, json_opts, "Lists the sandboxes of the calling user.", "  $ caisson ps\n" },
 	{ "kill", "[--force] ID...", "end a running sandbox", cmd_kill, kill_opts,
 	  "Sends SIGTERM to the program and, after 5 seconds, ends everything; --force does so at once.", "  $ caisson kill s-4k2q7xw\n" },
