@@ -200,7 +200,7 @@ static int start_command(const char *line, pid_t *ret_pid, int *ret_fd, struct c
 	sigset_t none, all;
 	int p[2], e;
 
-	if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
+	if (pipe2(p, O_CLOEXEC) < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "make a pipe");
 	sigemptyset(&none);
 	sigfillset(&all);
