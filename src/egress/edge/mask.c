@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,8 @@ enum form {
 	BASE64_1,
 	BASE64_2,
 	HEX,
-	FORMS
+	FORMS,
+	UNBORN = FORMS, /* an escape from which any of the others may come */
 };
 
 /* What part of an escape has been read. */
@@ -70,17 +72,25 @@ struct threads {
 /* Where a stream stands. */
 struct stream {
 	struct threads now, next;
-	uint32_t *slots; /* of next, by hash; i + 1, valid if next.v[i] is what is looked for */
+	uint32_t *slots; /* of next, by hash: i + 1; empty while next is short */
 	size_t n_slots;
 	uint64_t at;     /* bytes read */
 	uint64_t masked; /* the end of the last match */
 };
 
-enum { FILTER_BITS = 16 };
+/* A form that begins with some character. */
+struct start {
+	uint32_t secret;
+	uint8_t form;
+};
+
+enum { FILTER_BITS = 17, SHORT = 8 };
 
 struct mask {
 	const struct secret **secrets; /* the caller's; they outlive this */
 	size_t n;
+	struct start *starts;          /* those that begin with c: from first[c] to first[c + 1] */
+	uint32_t first[257];
 	uint64_t filter[(1 << FILTER_BITS) / 64];
 	struct stream stream;
 	char *held;
@@ -131,23 +141,33 @@ static size_t form_len(const struct secret *s, unsigned form)
 	return ((form - BASE64_0 + s->value_len) * 8 + 5) / 6 - base64_first(form);
 }
 
-/* Is this the character, as far as the value decides it?  At both ends others have a say in its bits. */
+/* The six bits of a character, and which of them the value decides: at both ends others have a say. */
+static unsigned base64_want(const struct secret *s, unsigned form, size_t pos, unsigned *ret_bits)
+{
+	size_t lead = form - BASE64_0, bit = (base64_first(form) + pos) * 6, j = bit / 8, n = s->value_len;
+	unsigned shift = 10 - (unsigned)(bit % 8), w = 0, k = 0;
+
+	if (j >= lead && j - lead < n) {
+		w = byte_at(s, j - lead) << 8;
+		k = 0xff00;
+	}
+	if (j + 1 >= lead && j + 1 - lead < n) {
+		w |= byte_at(s, j + 1 - lead);
+		k |= 0xff;
+	}
+	*ret_bits = k >> shift & 63;
+	return w >> shift & 63;
+}
+
 static bool base64_is(const struct secret *s, unsigned form, size_t pos, unsigned c)
 {
-	size_t lead = (form - BASE64_0) * 8, bit = (base64_first(form) + pos) * 6;
 	int v = base64_value(c);
+	unsigned bits, want;
 
 	if (v < 0)
 		return false;
-	for (unsigned i = 0; i < 6; i++, bit++) {
-		size_t in = bit - lead;
-
-		if (bit < lead || in / 8 >= s->value_len)
-			continue;
-		if ((byte_at(s, in / 8) >> (7 - in % 8) & 1) != ((unsigned)v >> (5 - i) & 1))
-			return false;
-	}
-	return true;
+	want = base64_want(s, form, pos, &bits);
+	return ((unsigned)v & bits) == want;
 }
 
 static bool char_is(const struct secret *s, const struct thread *t, unsigned c)
@@ -219,50 +239,35 @@ static bool same_place(const struct thread *a, const struct thread *b)
 	       a->wrap == b->wrap;
 }
 
-/* Four for each thread that next has room for, or more. */
-static void grow_slots(struct stream *st)
+static void index_next(struct stream *st, size_t i)
 {
-	if (st->n_slots >= st->next.cap * 4)
-		return;
-	free(st->slots);
-	st->n_slots = st->next.cap * 4;
-	st->slots = cs_calloc(st->n_slots, sizeof *st->slots);
-	for (size_t i = 0; i < st->next.n; i++) {
-		size_t k = slot_of(st, &st->next.v[i]);
+	size_t k = slot_of(st, &st->next.v[i]);
 
-		while (st->slots[k])
-			k = (k + 1) & (st->n_slots - 1);
-		st->slots[k] = (uint32_t)i + 1;
-	}
+	while (st->slots[k])
+		k = (k + 1) & (st->n_slots - 1);
+	st->slots[k] = (uint32_t)i + 1;
 }
 
-static void add(struct stream *st, const struct thread *t)
+/* The slots are made when a list stops being short, or outgrows them. */
+static void index_all(struct stream *st)
 {
-	size_t k;
-
-	if (st->next.n == st->next.cap) {
-		st->next.v = grow(st->next.v, &st->next.cap, sizeof *st->next.v);
-		grow_slots(st);
-	}
-	for (k = slot_of(st, t); st->slots[k]; k = (k + 1) & (st->n_slots - 1)) {
-		struct thread *o = &st->next.v[st->slots[k] - 1];
-
-		if (!same_place(o, t))
-			continue;
-		if (t->start < o->start)
-			o->start = t->start;
+	if (st->n_slots < st->next.cap * 4) {
+		free(st->slots);
+		st->n_slots = st->next.cap * 4;
+		st->slots = cs_calloc(st->n_slots, sizeof *st->slots);
+	} else if (st->next.n > SHORT) {
 		return;
 	}
-	st->slots[k] = (uint32_t)st->next.n + 1;
-	st->next.v[st->next.n++] = *t;
+	for (size_t i = 0; i < st->next.n; i++)
+		index_next(st, i);
 }
 
-/* Of the step that was: what add() remembered. */
 static void clear_slots(struct stream *st)
 {
+	if (st->next.n <= SHORT)
+		return;
 	if (st->next.n > st->n_slots / 16) {
-		if (st->n_slots)
-			memset(st->slots, 0, st->n_slots * sizeof *st->slots);
+		memset(st->slots, 0, st->n_slots * sizeof *st->slots);
 		return;
 	}
 	/* A search for what is known to be there need not stop at holes. */
@@ -273,6 +278,42 @@ static void clear_slots(struct stream *st)
 			k = (k + 1) & (st->n_slots - 1);
 		st->slots[k] = 0;
 	}
+}
+
+/* The one of next that is where t is. */
+static struct thread *find(struct stream *st, const struct thread *t)
+{
+	if (st->next.n <= SHORT) {
+		for (size_t i = 0; i < st->next.n; i++)
+			if (same_place(&st->next.v[i], t))
+				return &st->next.v[i];
+		return NULL;
+	}
+	for (size_t k = slot_of(st, t); st->slots[k]; k = (k + 1) & (st->n_slots - 1))
+		if (same_place(&st->next.v[st->slots[k] - 1], t))
+			return &st->next.v[st->slots[k] - 1];
+	return NULL;
+}
+
+static void add(struct stream *st, const struct thread *t)
+{
+	struct thread *o = find(st, t);
+
+	if (o) {
+		if (t->start < o->start)
+			o->start = t->start;
+		return;
+	}
+	if (st->next.n == st->next.cap) {
+		st->next.v = grow(st->next.v, &st->next.cap, sizeof *st->next.v);
+		if (st->next.n > SHORT)
+			index_all(st);
+	}
+	if (st->next.n == SHORT)
+		index_all(st);
+	st->next.v[st->next.n++] = *t;
+	if (st->next.n > SHORT)
+		index_next(st, st->next.n - 1);
 }
 
 /* Where finished threads are noted. */
@@ -334,8 +375,12 @@ static void take_char(struct stream *st, const struct secret *s, const struct th
 /* Can any character with this first hex digit come next? */
 static bool half_may_be(const struct secret *s, const struct thread *t, unsigned high)
 {
-	for (unsigned c = high << 4; c < (high << 4) + 16; c++)
-		if (char_is(s, t, c) || is_wrap(t, c))
+	if (t->form == TEXT)
+		return byte_at(s, t->pos) >> 4 == high;
+	if (high < 2)
+		return high == 0 && is_wrap(t, '\n');
+	for (unsigned c = high << 4; high < 8 && c < (high << 4) + 16; c++)
+		if (char_is(s, t, c))
 			return true;
 	return false;
 }
@@ -386,13 +431,24 @@ static void take_escaped(struct stream *st, const struct secret *s, const struct
 		take_char(st, s, t, c == 'n' ? '\n' : '\r', x);
 }
 
-static void step_thread(struct stream *st, const struct secret *s, const struct thread *t, unsigned c, struct text *x)
-{
-	int h = hex_value(c);
+static void take_unborn(const struct mask *m, struct stream *st, const struct thread *t, unsigned c, struct text *x);
 
+static void step_thread(const struct mask *m, struct stream *st, const struct thread *t, unsigned c, struct text *x)
+{
+	const struct secret *s = m->secrets[t->secret];
+	int h;
+
+	if (t->part == PLAIN) {
+		take_plain(st, s, t, c, x);
+		return;
+	}
+	if (t->form == UNBORN) {
+		take_unborn(m, st, t, c, x);
+		return;
+	}
+	h = hex_value(c);
 	switch ((enum part)t->part) {
 	case PLAIN:
-		take_plain(st, s, t, c, x);
 		break;
 	case PERCENT:
 		if (h >= 0 && half_may_be(s, t, (unsigned)h))
@@ -422,13 +478,69 @@ static void step_thread(struct stream *st, const struct secret *s, const struct 
 
 /* ---- where a form may begin ---- */
 
+/* All that begin with this character, which stood at `start`, perhaps as an escape. */
+static void born(const struct mask *m, struct stream *st, uint64_t start, unsigned c, struct text *x)
+{
+	for (uint32_t i = m->first[c]; i < m->first[c + 1]; i++) {
+		struct thread t = { .start = start, .secret = m->starts[i].secret, .form = m->starts[i].form };
+
+		advance(st, m->secrets[t.secret], &t, 1, x);
+	}
+}
+
+/* The values that begin with a character of more than one byte, of which this is \uXXXX or its first half. */
+static void born_wide(const struct mask *m, struct stream *st, uint64_t start, unsigned unit, struct text *x)
+{
+	for (uint32_t i = 0; i < m->n; i++) {
+		struct thread t = { .start = start, .secret = i, .form = TEXT };
+		uint32_t cp;
+		unsigned len = byte_at(m->secrets[i], 0) < 0x80 ? 0 : code_point(m->secrets[i], &t, &cp);
+
+		if (!len || unit != unit_of(cp, false))
+			continue;
+		if (cp < 0x10000)
+			advance(st, m->secrets[i], &t, len, x);
+		else
+			go(st, &t, LOW_SLASH, 0);
+	}
+}
+
+/* One thread reads an escape at the beginning for all; with one for each form of each secret a text of nothing but
+ * escapes would be slow. */
+static void take_unborn(const struct mask *m, struct stream *st, const struct thread *t, unsigned c, struct text *x)
+{
+	int h = hex_value(c);
+	unsigned acc = (unsigned)t->acc << 4 | (unsigned)(h & 15);
+
+	if (t->part == SLASH && c == 'u')
+		go(st, t, U_0, 0);
+	else if (t->part == SLASH && (c == '/' || c == '"' || c == '\\'))
+		born(m, st, t->start, c, x);
+	else if (t->part == SLASH || h < 0)
+		return;
+	else if (t->part == PERCENT_1)
+		born(m, st, t->start, acc, x);
+	else if (t->part != U_3)
+		go(st, t, (enum part)(t->part + 1), acc);
+	else {
+		if (acc < 0x100)
+			born(m, st, t->start, acc, x);
+		born_wide(m, st, t->start, acc, x);
+	}
+}
+
 static void begin(const struct mask *m, struct stream *st, unsigned c, struct text *x)
 {
-	struct thread t = { .start = st->at };
+	struct thread t = { .start = st->at, .form = UNBORN };
 
-	for (t.secret = 0; t.secret < m->n; t.secret++)
-		for (t.form = 0; t.form < FORMS; t.form++)
-			take_plain(st, m->secrets[t.secret], &t, c, x);
+	born(m, st, st->at, c, x);
+	if (c == '%')
+		go(st, &t, PERCENT, 0);
+	else if (c == '\\')
+		go(st, &t, SLASH, 0);
+	for (t.form = TEXT; c == '+' && t.secret < m->n; t.secret++)
+		if (byte_at(m->secrets[t.secret], 0) == ' ')
+			advance(st, m->secrets[t.secret], &t, 1, x);
 }
 
 static uint32_t filter_hash(uint32_t three)
@@ -436,18 +548,25 @@ static uint32_t filter_hash(uint32_t three)
 	return three * 0x9e3779b1u >> (32 - FILTER_BITS);
 }
 
-static bool may_begin(const struct mask *m, const unsigned char *p)
+static bool may_begin(const struct mask *m, uint32_t three)
 {
-	uint32_t h = filter_hash((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16);
+	uint32_t h = filter_hash(three);
 
 	return m->filter[h / 64] >> (h % 64) & 1;
 }
 
-/* Every byte that this thread might take, and perhaps others. */
-static const char *may_take(const struct secret *s, const struct thread *t, char room[8])
+static uint32_t three_at(const unsigned char *p)
 {
-	static const char hex[] = "0123456789abcdefABCDEF";
-	static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_%\\\r\n";
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
+}
+
+/* Every byte that this thread might take, and perhaps others. */
+static const char *may_take(const struct mask *m, const struct thread *t, char room[8])
+{
+	static const char hex[] = "0123456789abcdefABCDEF", hex_or[] = "0123456789abcdefABCDEF%\\\r\n";
+	static const char b64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_%\\\r\n";
+	const struct secret *s = m->secrets[t->secret];
+	unsigned bits, v;
 
 	if (t->part == SLASH)
 		return "u/\"\\nr";
@@ -455,35 +574,74 @@ static const char *may_take(const struct secret *s, const struct thread *t, char
 		return "\\u";
 	if (t->part != PLAIN)
 		return hex;
-	if (t->form != TEXT)
-		return all;
-	room[0] = s->value[t->pos];
-	memcpy(room + 1, "%\\+", 4);
+	if (t->form == HEX)
+		return hex_or;
+	if (t->form == TEXT) {
+		room[0] = s->value[t->pos];
+		memcpy(room + 1, "%\\+", 4);
+		return room;
+	}
+	v = base64_want(s, t->form, t->pos, &bits);
+	if (bits != 63)
+		return b64;
+	room[0] = b64[v];
+	room[1] = v < 62 ? '%' : b64[v + 2];
+	memcpy(room + 2, "%\\\r\n", 5);
 	return room;
 }
 
-/* All beginnings of three bytes that follow what this thread has read. */
-static void note_beginnings(struct mask *m, const struct thread *t, uint32_t sofar, unsigned depth)
+/* Empties next, into memory of the caller's. */
+static struct thread *take_next(struct stream *st, size_t *ret_n)
 {
-	const struct secret *s = m->secrets[t->secret];
+	struct thread *v = cs_calloc(st->next.n, sizeof *v);
+
+	*ret_n = st->next.n;
+	for (size_t i = 0; i < st->next.n; i++)
+		v[i] = st->next.v[i];
+	clear_slots(st);
+	st->next.n = 0;
+	return v;
+}
+
+/* Notes all beginnings of three bytes that have come this far: `depth` bytes, and next is what they lead to. */
+static void note_beginnings(struct mask *m, uint32_t sofar, unsigned depth)
+{
+	struct stream *st = &m->stream;
+	struct thread *v;
 	char room[8];
+	size_t n;
 
-	for (const char *c = may_take(s, t, room); *c; c++) {
-		uint32_t three = sofar | (uint32_t)(unsigned char)*c << 8 * depth;
-		struct thread out[4]; /* a byte makes at most two of one */
-		size_t n;
-
-		step_thread(&m->stream, s, t, (unsigned char)*c, NULL);
-		n = m->stream.next.n;
-		for (size_t i = 0; i < n; i++)
-			out[i] = m->stream.next.v[i];
-		clear_slots(&m->stream);
-		m->stream.next.n = 0;
-		if (n && depth == 2)
-			m->filter[filter_hash(three) / 64] |= 1ull << filter_hash(three) % 64;
-		for (size_t i = 0; i < n && depth < 2; i++)
-			note_beginnings(m, &out[i], three, depth + 1);
+	if (depth == 3 && st->next.n)
+		m->filter[filter_hash(sofar) / 64] |= 1ull << filter_hash(sofar) % 64;
+	if (depth == 3 || !st->next.n) {
+		clear_slots(st);
+		st->next.n = 0;
+		return;
 	}
+	v = take_next(st, &n);
+	for (size_t i = 0; i < n; i++)
+		for (const char *c = may_take(m, &v[i], room); *c; c++) {
+			step_thread(m, st, &v[i], (unsigned char)*c, NULL);
+			note_beginnings(m, sofar | (uint32_t)(unsigned char)*c << 8 * depth, depth + 1);
+		}
+	free(v);
+}
+
+static void note_starts(struct mask *m)
+{
+	struct thread t = { 0 };
+	uint32_t n = 0;
+
+	/* Of base64 in the middle of a character there are sixteen, in two alphabets. */
+	m->starts = cs_calloc(m->n * 32, sizeof *m->starts);
+	for (unsigned c = 0; c < 256; c++) {
+		m->first[c] = n;
+		for (t.secret = 0; t.secret < m->n; t.secret++)
+			for (t.form = TEXT; t.form < (base64_value(c) < 0 ? TEXT + 1 : FORMS); t.form++)
+				if (char_is(m->secrets[t.secret], &t, c))
+					m->starts[n++] = (struct start){ t.secret, t.form };
+	}
+	m->first[256] = n;
 }
 
 /* ---- streams ---- */
@@ -493,7 +651,7 @@ static void step(const struct mask *m, struct stream *st, unsigned c, bool fresh
 	struct threads was;
 
 	for (size_t i = 0; i < st->now.n; i++)
-		step_thread(st, m->secrets[st->now.v[i].secret], &st->now.v[i], c, x);
+		step_thread(m, st, &st->now.v[i], c, x);
 	if (fresh)
 		begin(m, st, c, x);
 	st->at++;
@@ -504,19 +662,37 @@ static void step(const struct mask *m, struct stream *st, unsigned c, bool fresh
 	st->next.n = 0;
 }
 
+/* The first place from i on where a form may begin, or where there are less than three bytes left. */
+static size_t skip(const struct mask *m, const unsigned char *p, size_t i, size_t n)
+{
+	uint32_t four;
+
+	for (; i + 4 <= n; i++) {
+		memcpy(&four, p + i, 4);
+		if (may_begin(m, le32toh(four) & 0xffffff))
+			return i;
+	}
+	while (i + 3 <= n && !may_begin(m, three_at(p + i)))
+		i++;
+	return i;
+}
+
 /* Reads x->v from st->at on, up to n bytes of it in all. */
 static void run(const struct mask *m, struct stream *st, struct text *x, size_t n)
 {
 	const unsigned char *p = (const unsigned char *)x->v;
 	size_t i = (size_t)(st->at - x->start);
 
+	if (!m->n) {
+		st->at = x->start + n;
+		return;
+	}
 	while (i < n) {
 		if (!st->now.n)
-			while (i + 3 <= n && !may_begin(m, p + i))
-				i++;
+			i = skip(m, p, i, n);
 		st->at = x->start + i;
 		/* The filter looks ahead; at the end of what there is, the threads find out. */
-		step(m, st, p[i], i + 3 > n || may_begin(m, p + i), x);
+		step(m, st, p[i], i + 3 > n || may_begin(m, three_at(p + i)), x);
 		i++;
 	}
 }
@@ -549,13 +725,12 @@ struct mask *mask_new(const struct secret *const *secrets, size_t n)
 
 	m->secrets = cs_calloc(n, sizeof *m->secrets);
 	m->n = n;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		m->secrets[i] = secrets[i];
-		for (uint8_t f = 0; f < FORMS; f++) {
-			struct thread t = { .secret = (uint32_t)i, .form = f };
-
-			note_beginnings(m, &t, 0, 0);
-		}
+	note_starts(m);
+	for (unsigned c = 0; n && c < 256; c++) {
+		begin(m, &m->stream, c, NULL);
+		note_beginnings(m, c, 1);
 	}
 	return m;
 }
@@ -568,6 +743,7 @@ void mask_free(struct mask *m)
 	if (m->held)
 		explicit_bzero(m->held, m->held_cap);
 	free(m->held);
+	free(m->starts);
 	free(m->secrets);
 	explicit_bzero(m, sizeof *m); /* the filter tells something of how secrets begin */
 	free(m);
