@@ -19,16 +19,6 @@
 
 enum { REPLY_MAX = 16 << 20, EXIT_REFUSED = 125 };
 
-#ifndef SESSION_HAS_NET_CALL
-/* Until the session module has it. */
-int session_net_call(const char *id, const char *request, struct cs_buf *reply, struct cs_err *err);
-__attribute__((weak)) int session_net_call(const char *id, const char *request, struct cs_buf *reply, struct cs_err *err)
-{
-	(void)id, (void)request, (void)reply;
-	return cs_fail(err, CS_E_UNSUPPORTED, 0, "the network of a running sandbox cannot be asked for yet");
-}
-#endif
-
 static int take_json(const struct cli_opt *opt, const char *value, void *arg, struct cs_err *err)
 {
 	(void)value, (void)err;

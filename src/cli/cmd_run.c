@@ -228,6 +228,42 @@ static void tell_refusals(const struct session_result *r, const struct profile_l
 		say_note("refused: more than %llu processes (by limit-pids): --pids allows more", (unsigned long long)l->pids);
 }
 
+/* What the boundary refused, each with what would allow it. */
+static void tell_network(const struct session_opts *o, const struct session_network *n)
+{
+	enum { SHOWN = 8 };
+	size_t shown = 0, more = n->totals.more;
+	char out[32], in[32];
+
+	for (size_t i = 0; i < n->n_told; i++) {
+		const struct egress_told *t = &n->told[i];
+		char times[32] = "";
+
+		if (t->kind == EGRESS_REACHED)
+			continue;
+		if (shown == SHOWN) {
+			more++;
+			continue;
+		}
+		shown++;
+		if (t->count > 1)
+			snprintf(times, sizeof times, ", %u times", t->count);
+		say_note("refused: %s %s (by network%s): %s%s%s", egress_kind_name((enum egress_kind)t->kind), t->what, times, t->reason,
+			 t->fix[0] ? "; " : "", t->fix);
+	}
+	if (more)
+		say_note("refused: %zu more kinds of connections; --json lists them, --net-log FILE tells of each", more);
+	if (n->trouble[0])
+		say_error("%s", n->trouble);
+	if (o->learn)
+		say_note("learnt %zu rules: %s", n->learnt, o->learn);
+	cs_format_size(out, sizeof out, n->totals.bytes_out);
+	cs_format_size(in, sizeof in, n->totals.bytes_in);
+	if (n->on)
+		say_verbose("network: %u lookups, %u connections, %u requests, %s out, %s in, %u refused", n->totals.lookups, n->totals.connections,
+			    n->totals.requests, out, in, n->totals.refused);
+}
+
 static void tell_steps(const struct session_result *r)
 {
 	uint64_t last = 0;
@@ -334,6 +370,7 @@ static int run(struct run_args *a, struct profile *p)
 		say_error("%s", res.err.msg);
 	tell_limit(&res, &p->limits);
 	tell_refusals(&res, &p->limits);
+	tell_network(&a->o, &res.network);
 	tell_verbose(&res);
 	(void)change_fate(p, &res); /* the exit status is the program's */
 	return write_json(a, &res) < 0 && code == 0 ? 125 : code;

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 
 struct session_net {
+	const struct session_opts *o;
+	int learn;              /* where what was learnt goes, or -1 */
 	struct egress *egress;
 	struct egress_box *box;
 	struct sandbox_network network;
@@ -45,6 +47,46 @@ static int open_log(const char *path, int *ret, struct cs_err *err)
 	return 0;
 }
 
+static int open_learn(const char *path, int *ret, struct cs_err *err)
+{
+	char shown[256];
+
+	*ret = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644) : -1;
+	if (path && *ret < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "--learn %s", cs_escape_to(shown, sizeof shown, path));
+	return 0;
+}
+
+static bool is_builtin(const char *name)
+{
+	for (size_t i = 0; i < profile_builtin_count(); i++)
+		if (!strcmp(profile_builtin_name(i), name))
+			return true;
+	return false;
+}
+
+/* The profile that would have sufficed. */
+static void write_learnt(const struct session_net *n, struct session_network *ret)
+{
+	struct cs_buf text CS_BUF_AUTO = CS_BUF(1 << 20);
+	size_t reached = 0;
+
+	cs_buf_fmt(&text, "# What one run reached. Read it before you use it: what is not needed goes, and\n"
+			  "# *.NAME stands for many names.\n%sextends: %s\nnetwork:\n  allow:",
+		   is_builtin(n->o->profile->name) ? "" : "# It ran under another profile: say which here.\n",
+		   is_builtin(n->o->profile->name) ? n->o->profile->name : "default");
+	for (size_t i = 0; i < ret->n_told; i++) {
+		if (ret->told[i].kind != EGRESS_REACHED)
+			continue;
+		reached++;
+		cs_buf_fmt(&text, "\n    - \"%s\"", ret->told[i].fix);
+	}
+	cs_buf_str(&text, reached ? "\n" : " []\n");
+	if (ftruncate(n->learn, 0) < 0 || cs_write_all(n->learn, cs_buf_text(&text), text.len) < 0)
+		snprintf(ret->trouble, sizeof ret->trouble, "what was learnt could not be written: %s", strerror(errno));
+	ret->learnt = reached;
+}
+
 static void add_plan(struct session_net *n, struct session_spec *s)
 {
 	const struct egress_plan *p = egress_box_plan(n->box);
@@ -65,13 +107,15 @@ int session_net_open(const struct session_opts *o, const char *id, struct sessio
 	struct egress_box_opts bo = { .id = id, .profile = o->profile, .learn = o->learn != NULL };
 	char path[256];
 	struct session_net *n;
-	CS_FD int log = -1;
+	CS_FD int log = -1, learn = -1;
 	int r;
 
 	*ret = NULL;
 	if (!profile_has_network(o->profile) && !o->learn)
 		return 0;
 	r = open_log(o->net_log, &log, err);
+	if (r == 0)
+		r = open_learn(o->learn, &learn, err);
 	if (r == 0)
 		r = session_net_path(id, path, sizeof path, err);
 	if (r < 0)
@@ -86,6 +130,8 @@ int session_net_open(const struct session_opts *o, const char *id, struct sessio
 		free(n);
 		return r;
 	}
+	n->o = o;
+	n->learn = CS_TAKE_FD(learn);
 	add_plan(n, s);
 	*ret = n;
 	return 0;
@@ -125,6 +171,7 @@ static void done(struct session_net *n)
 {
 	egress_box_free(n->box);
 	egress_free(n->egress);
+	cs_close_p(&n->learn);
 	free(n);
 }
 
@@ -136,6 +183,8 @@ void session_net_end(struct session_net *n, struct session_network *ret)
 	egress_box_end(n->box, &ret->totals, take_told, ret);
 	if (egress_trouble(n->egress))
 		snprintf(ret->trouble, sizeof ret->trouble, "%s", egress_trouble(n->egress));
+	if (n->learn >= 0)
+		write_learnt(n, ret);
 	done(n);
 }
 

@@ -37,6 +37,37 @@ static void refusals(struct cs_json *j, const struct session_result *r)
 	cs_json_end(j, ']');
 }
 
+static void network(struct cs_json *j, const struct session_network *n)
+{
+	if (!n->on) {
+		cs_json_null(j, "network");
+		return;
+	}
+	cs_json_object(j, "network");
+	cs_json_u64(j, "connections", n->totals.connections);
+	cs_json_u64(j, "requests", n->totals.requests);
+	cs_json_u64(j, "lookups", n->totals.lookups);
+	cs_json_u64(j, "bytes_out", n->totals.bytes_out);
+	cs_json_u64(j, "bytes_in", n->totals.bytes_in);
+	cs_json_u64(j, "masked", n->totals.masked);
+	cs_json_u64(j, "refused", n->totals.refused);
+	cs_json_str(j, "trouble", n->trouble[0] ? n->trouble : NULL);
+	cs_json_array(j, "refusals");
+	for (size_t i = 0; i < n->n_told; i++) {
+		if (n->told[i].kind == EGRESS_REACHED)
+			continue;
+		cs_json_object(j, NULL);
+		cs_json_str(j, "kind", egress_kind_name((enum egress_kind)n->told[i].kind));
+		cs_json_str(j, "what", n->told[i].what);
+		cs_json_u64(j, "count", n->told[i].count);
+		cs_json_str(j, "reason", n->told[i].reason);
+		cs_json_str(j, "fix", n->told[i].fix[0] ? n->told[i].fix : NULL);
+		cs_json_end(j, '}');
+	}
+	cs_json_end(j, ']');
+	cs_json_end(j, '}');
+}
+
 static void protections(struct cs_json *j, const struct session_result *r)
 {
 	cs_json_object(j, "protections");
@@ -96,6 +127,7 @@ void session_result_json(const struct session_opts *o, const struct session_resu
 	cs_json_u64(&j, "hidden_files", r->hidden);
 	cs_json_bool(&j, "hidden_partly", r->hidden_partly);
 	change(&j, r);
+	network(&j, &r->network);
 	protections(&j, r);
 	refusals(&j, r);
 	cs_json_end(&j, '}');

@@ -69,6 +69,7 @@ struct session_network {
 	struct egress_totals totals;
 	struct egress_told *told; /* refusals, and with learn what was reached */
 	size_t n_told;
+	size_t learnt;            /* rules that were written */
 	char trouble[256];        /* "" unless the boundary failed */
 };
 
