@@ -45,17 +45,18 @@ static int unknown_verb(const char *verb, struct cs_err *err)
 static int rule_request(const char *verb, const struct cs_strv *words, char **ret, struct cs_err *err)
 {
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(1 << 16);
-	struct net_rule rule = { 0 };
+	bool deny = !strcmp(verb, "deny");
+	struct net_policy alone = { 0 };
 	int r;
 
 	/* `allow x.org GET /a` is what people type. */
 	for (size_t i = 2; i < words->n; i++)
 		cs_buf_fmt(&text, "%s%s", i > 2 ? " " : "", words->v[i]);
-	r = net_rule_parse(cs_buf_text(&text), &rule, err);
+	r = net_policy_add(&alone, cs_buf_text(&text), deny, err);
 	if (r < 0)
 		return cs_wrap(err, r, "net %s", verb);
-	*ret = cs_printf("%s %s", verb, rule.text);
-	net_rule_done(&rule);
+	*ret = cs_printf("%s %s", verb, deny ? alone.deny[0].text : alone.allow[0].text);
+	net_policy_done(&alone);
 	return 0;
 }
 

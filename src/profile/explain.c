@@ -69,11 +69,11 @@ static void put_limits(struct cs_buf *out, const struct profile *p)
 	}
 }
 
-static void port_words(const struct net_rule *r, struct cs_buf *out)
+static void port_words(const struct net_rule *r, bool deny, struct cs_buf *out)
 {
-	if (r->default_ports)
+	if (r->default_ports && !deny)
 		cs_buf_str(out, " on ports 443 and 80");
-	else if (r->port_lo == 0)
+	else if (r->default_ports || r->port_lo == 0)
 		cs_buf_str(out, " on every port");
 	else if (r->port_lo != r->port_hi)
 		cs_buf_fmt(out, " on ports %u to %u", r->port_lo, r->port_hi);
@@ -84,7 +84,7 @@ static void port_words(const struct net_rule *r, struct cs_buf *out)
 }
 
 /* "api.example.com on ports 443 and 80" */
-static void rule_words(const char *text, struct cs_buf *out)
+static void rule_words(const char *text, bool deny, struct cs_buf *out)
 {
 	struct net_rule r = { 0 };
 
@@ -100,20 +100,20 @@ static void rule_words(const char *text, struct cs_buf *out)
 	} else {
 		cs_buf_fmt(out, "%s%s%s", r.wildcard ? "*." : "", r.name, strcmp(r.name, "*") ? "" : " (every public name)");
 	}
-	port_words(&r, out);
+	port_words(&r, deny, out);
 	if (r.path)
 		cs_buf_fmt(out, " for %s %s", r.methods ? r.methods : "any method and", r.path);
 	net_rule_done(&r);
 }
 
-static void put_rules(struct cs_buf *out, const char *name, const struct cs_strv *rules)
+static void put_rules(struct cs_buf *out, const char *name, const struct cs_strv *rules, bool deny)
 {
 	struct cs_strv words = { 0 };
 
 	for (size_t i = 0; i < rules->n; i++) {
 		struct cs_buf one CS_BUF_AUTO = CS_BUF(1 << 16);
 
-		rule_words(rules->v[i], &one);
+		rule_words(rules->v[i], deny, &one);
 		cs_strv_add(&words, cs_buf_text(&one));
 	}
 	put_list(out, name, &words, "nothing");
@@ -172,9 +172,9 @@ static void put_network(struct cs_buf *out, const struct profile *p)
 		cs_buf_str(out, "none: nothing but a loopback of its own\n");
 		return;
 	}
-	put_rules(out, "may connect to", &net->allow);
+	put_rules(out, "may connect to", &net->allow, /* deny= */ false);
 	if (net->deny.n)
-		put_rules(out, "but never to", &net->deny);
+		put_rules(out, "but never to", &net->deny, /* deny= */ true);
 	if (net->hosts.n)
 		put_list(out, "host names", &net->hosts, "");
 	if (net->publish.n)

@@ -20,14 +20,15 @@ static int full(const struct key *k, int most, const struct change *c, struct cs
 
 static int tidy_rule(const struct key *k, const char *text, const struct change *c, char **ret, struct cs_err *err)
 {
+	bool deny = k->widen == WIDEN_REMOVE;
+	struct net_policy alone = { 0 }; /* takes what the boundary will take */
 	struct cs_err inner = { 0 };
-	struct net_rule rule = { 0 };
-	int r = net_rule_parse(text, &rule, &inner);
+	int r = net_policy_add(&alone, text, deny, &inner);
 
 	if (r < 0)
 		return profile_fail(err, inner.code, &c->at, "%s: %s", k->path, inner.msg);
-	*ret = CS_TAKE_PTR(rule.text);
-	net_rule_done(&rule);
+	*ret = cs_strdup(deny ? alone.deny[0].text : alone.allow[0].text);
+	net_policy_done(&alone);
 	return 0;
 }
 

@@ -100,7 +100,7 @@ void profile_done(struct profile *p);
  * ("files.read", "/opt") appends.  origin is what errors call it ("--memory").
  * On a locked profile a value that widens is CS_E_DENIED. */
 int profile_set(struct profile *p, const char *key, const char *value, const char *origin, struct cs_err *err);
-/* What only the whole can tell, so after the last profile_set(): every host of a secret has a rule, and no
+/* What only the whole can tell, so after the last profile_set(): every host of a secret is allowed, and no
  * variable takes a secret inside.  A profile that was loaded has been checked. */
 int profile_check(const struct profile *p, const char *origin, struct cs_err *err);
 
@@ -116,7 +116,7 @@ const char *profile_commit_name(enum profile_commit v);
 struct cs_buf;
 /* The merged profile as YAML that loads back to the same profile. */
 void profile_write_yaml(const struct profile *p, struct cs_buf *out);
-/* The same of a profile that has this one's network and nothing else.  CS_E_LIMIT: more than a profile may hold. */
+/* The same of a profile that has this one's network, and its lock, and nothing else.  CS_E_LIMIT: more than a profile may hold. */
 int profile_network_text(const struct profile *p, struct cs_buf *out);
 /* A JSON Schema (2020-12) for editors, made from the parser's own table. */
 void profile_write_schema(struct cs_buf *out);

@@ -5,9 +5,10 @@
  * struct through the same setters.  Never the value of a secret: that is read
  * by the boundary, when it starts.
  *
- * A secret that nobody could use, or that would be inside after all, is an
- * error: its hosts must have rules with TLS, and neither its name nor the
- * variable it comes from may be in env.pass or env.set. */
+ * A secret that nobody could use, that would go out in the clear, or that would
+ * be inside after all, is an error: its hosts must be allowed and not by plain
+ * HTTP, and neither its name nor the variable it comes from may be in env.pass
+ * or env.set. */
 #include "profile/internal.h"
 
 #include "base/cleanup.h"
@@ -535,44 +536,45 @@ int secrets_check_env(const struct profile *p, const char *item, bool set, const
 	return r;
 }
 
-/* Is there a rule that lets this host be reached over TLS?  On plain HTTP anybody could read the secret,
- * and in tcp nobody looks for the header. */
-static int check_host(const struct profile_secret *s, const char *host, const struct net_rule *rules, size_t n, const struct place *at,
+/* May this host be reached, and not by plain HTTP, where anybody could read the secret?  (Where the
+ * rule says tcp, the boundary expects TLS of a host with a secret.) */
+static int check_host(const struct profile_secret *s, const char *host, const struct net_policy *policy, const struct place *at,
 		      struct cs_err *err)
 {
 	size_t len = strcspn(host, ":");
 	unsigned port = host[len] ? (unsigned)strtoul(host + len + 1, NULL, 10) : TLS_PORT;
 	CS_FREE char *name = cs_strndup(host, len);
-	bool reached = false;
+	struct net_verdict v;
 
-	for (size_t i = 0; i < n; i++) {
-		if (!net_rule_has_name(&rules[i], name) || !net_rule_has_port(&rules[i], (uint16_t)port))
-			continue;
-		if (net_rule_proto(&rules[i], (uint16_t)port) == NET_TLS)
-			return 0;
-		reached = true;
-	}
-	return profile_fail(err, CS_E_INVALID, at, "network.secrets: '%s' is for %s, %s; add '%s%s' to network.allow", s->name, host,
-			    reached ? "but the rules for it are not TLS, so the secret would be in the clear or unused" : "which no rule allows",
+	net_judge_name(policy, name, (uint16_t)port, &v);
+	if (v.ok && v.proto == NET_HTTP)
+		return profile_fail(err, CS_E_INVALID, at, "network.secrets: '%s' is for %s, where the rule '%s' has plain HTTP and everybody could "
+							   "read it; a rule with TLS is '%s/tls'",
+				    s->name, host, v.rule ? v.rule->text : "", host);
+	if (v.ok)
+		return 0;
+	if (v.rule)
+		return profile_fail(err, CS_E_INVALID, at, "network.secrets: '%s' is for %s, which the rule '%s' denies", s->name, host, v.rule->text);
+	return profile_fail(err, CS_E_INVALID, at, "network.secrets: '%s' is for %s, which no rule allows; add '%s%s' to network.allow", s->name, host,
 			    host, port == TLS_PORT ? "" : "/tls");
 }
 
 static int check_hosts(const struct profile *p, const struct place *at, const struct profile_secret **ret_which, struct cs_err *err)
 {
 	const struct profile_network *net = &p->network;
-	struct net_rule *rules = cs_calloc(net->allow.n + 1, sizeof *rules);
+	struct net_policy policy = { 0 };
 	int r = 0;
 
 	for (size_t i = 0; i < net->allow.n && r >= 0; i++)
-		r = net_rule_parse(net->allow.v[i], &rules[i], err);
+		r = net_policy_add(&policy, net->allow.v[i], /* deny= */ false, err);
+	for (size_t i = 0; i < net->deny.n && r >= 0; i++)
+		r = net_policy_add(&policy, net->deny.v[i], /* deny= */ true, err);
 	for (size_t i = 0; i < net->n_secrets && r >= 0; i++) {
 		*ret_which = &net->secrets[i];
 		for (size_t h = 0; h < net->secrets[i].hosts.n && r >= 0; h++)
-			r = check_host(&net->secrets[i], net->secrets[i].hosts.v[h], rules, net->allow.n, at, err);
+			r = check_host(&net->secrets[i], net->secrets[i].hosts.v[h], &policy, at, err);
 	}
-	for (size_t i = 0; i < net->allow.n; i++)
-		net_rule_done(&rules[i]);
-	free(rules);
+	net_policy_done(&policy);
 	return r;
 }
 

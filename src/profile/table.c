@@ -115,7 +115,7 @@ const struct key profile_keys[] = {
 	  .doc = "Where it may connect to: NAME[:PORT[-PORT]|:*][/tcp|/tls|/http] [METHOD[,METHOD] PATH]. *.NAME is every name below NAME, "
 		 "a CIDR (10.0.0.0/8:5432) an address. Without ports: 443 and 80." },
 	{ "network.deny", KEY_RULES, WIDEN_REMOVE, AT(network.deny), .fallback = "empty",
-	  .doc = "Where it may not, whatever is allowed." },
+	  .doc = "Where it may not, whatever is allowed. Without ports: on none." },
 	{ "network.hosts", KEY_HOSTS, WIDEN_ALWAYS, AT(network.hosts), .fallback = "empty",
 	  .doc = "Addresses of names, asked of nobody. A null value takes an inherited one away. What may be reached is still the rules' to "
 		 "say." },
@@ -133,7 +133,7 @@ const struct key profile_keys[] = {
 	BUDGET("network.budgets.per_host.requests", KEY_COUNT, network.per_host.requests, "HTTP requests to each name."),
 	{ "network.secrets", KEY_SECRETS, WIDEN_ALWAYS, AT(network.secrets), .fallback = "empty",
 	  .doc = "Credentials that are added outside, so that inside there is a placeholder: name (the variable that holds it), from "
-		 "(env, env:VARIABLE, file:/path or command:LINE), hosts (NAME or NAME:PORT, each allowed over TLS), inject (header and "
+		 "(env, env:VARIABLE, file:/path or command:LINE), hosts (NAME or NAME:PORT, each of them allowed), inject (header and "
 		 "format; without it Authorization and \"Bearer {}\"). One of the same name replaces; '!' and the name take it away." },
 	{ "limits.cpus", KEY_CPUS, WIDEN_MORE, AT(limits.cpus), .fallback = "unlimited",
 	  .doc = "Share of the CPU time, in processors." },

@@ -257,6 +257,8 @@ int profile_network_text(const struct profile *p, struct cs_buf *out)
 	size_t before = out->len;
 
 	cs_buf_str(out, "extends: none\n");
+	if (p->locked)
+		cs_buf_str(out, "locked: true\n"); /* binds whoever changes it later */
 	for (size_t i = 0; i < profile_keys_n; i++) {
 		const struct key *k = &profile_keys[i];
 
