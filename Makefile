@@ -143,7 +143,7 @@ build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 # Installs what is missing, and says how where it may not.
 deps:
 	@scripts/install-deps $(PKGS) $(TEST_PKGS)
-TEST_PKGS := git procps strace util-linux tmux vim-tiny groff-base man-db binutils e2fsprogs mount
+TEST_PKGS := git procps strace util-linux tmux vim-tiny groff-base man-db binutils e2fsprogs mount iproute2 openssl curl ca-certificates
 
 test-bins: build/caisson build/caisson-edge build/test/caisson build/test/caisson-edge $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%) \
 	$(EDGE_UNIT:%=build/asan/edge/%)
