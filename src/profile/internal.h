@@ -6,6 +6,7 @@
  * value.c   one value of one key into a profile; the `locked` rules
  * list.c    the same for items of lists
  * network.c the same for what is below `network`; secret.c for its secrets
+ * check.c   what only the whole can tell
  * load.c    a tree (and what it extends) into a profile
  * builtin.c the built-in profiles; tools/gen_profiles.c takes its place while
  *           they are being generated
@@ -136,7 +137,7 @@ int value_apply_var(const struct key *k, struct profile *p, const char *name, co
 		    struct cs_err *err);
 /* list.c: for messages and for the forms in which things are kept. */
 int value_bad(const struct key *k, const char *text, const struct change *c, struct cs_err *err, const char *why);
-int value_locked(const struct key *k, const struct cs_strv *now, const char *text, const struct change *c, struct cs_err *err);
+int value_locked(const struct key *k, const struct cs_strv *list, const char *text, const struct change *c, struct cs_err *err);
 const char *value_why_not_name(const char *s, const char *also); /* of a variable; NULL: it is one */
 char *value_clean_path(const char *s); /* NULL if it has ".." */
 size_t value_find_var(const struct cs_strv *list, const char *name); /* SIZE_MAX: not there */
@@ -157,12 +158,15 @@ int secrets_apply(const struct key *k, struct profile *p, const struct node *lis
 const struct node *secrets_node(const struct node *list, const char *name); /* where one is written, or NULL */
 /* NAME=FROM@HOST[,HOST], or !NAME. */
 int secrets_set(const struct key *k, struct profile *p, const char *text, const struct change *c, struct cs_err *err);
-/* Would this name or pattern of env.pass, or this name of env.set, take a secret inside? */
-int secrets_check_env(const struct profile *p, const char *pattern, bool set, const struct place *at, struct cs_err *err);
-/* The whole; when it fails, *ret_which is the secret that is wrong. */
-int secrets_check(const struct profile *p, const struct place *at, const struct profile_secret **ret_which, struct cs_err *err);
 int secrets_expand_home(struct profile *p, const struct place *at, struct cs_err *err);
 void profile_secret_done(struct profile_secret *s);
+
+/* check.c.  Does a list of the environment take this secret inside? */
+int secret_check_env(const struct profile_secret *s, const struct profile *p, const struct place *at, struct cs_err *err);
+/* Would this name or pattern of env.pass, or this name of env.set? */
+int secrets_check_env(const struct profile *p, const char *item, bool set, const struct place *at, struct cs_err *err);
+/* The whole; when it fails, *ret_which is the secret that is wrong. */
+int secrets_check(const struct profile *p, const struct place *at, const struct profile_secret **ret_which, struct cs_err *err);
 
 /* "~/x" becomes "$HOME/x" in every list of paths.  Last of all, so that the
  * built-in profiles can be compiled in without anybody's home. */

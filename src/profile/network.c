@@ -100,7 +100,7 @@ int network_tidy(const struct key *k, const char *text, const struct change *c, 
 /* Two ports inside cannot share one of the host's. */
 static int check_port_is_free(const struct key *k, const struct cs_strv *list, const char *item, const struct change *c, struct cs_err *err)
 {
-	size_t n = strlen(item) - strlen(strrchr(item, ':')) + 1;
+	size_t n = (size_t)(strrchr(item, ':') - item) + 1;
 
 	for (size_t i = 0; i < list->n; i++)
 		if (!strncmp(list->v[i], item, n))
