@@ -24,10 +24,12 @@ static struct sys_net_range range_of(const struct net_addr *a, unsigned bits)
 	return r;
 }
 
-static void add_range(struct egress_box *b, const struct net_addr *a, unsigned bits)
+static int add_range(struct egress_box *b, const struct net_addr *a, unsigned bits, struct cs_err *err)
 {
-	if (b->plan.n_ranges < EGRESS_RANGES_MAX)
-		b->ranges[b->plan.n_ranges++] = range_of(a, bits);
+	if (b->plan.n_ranges == EGRESS_RANGES_MAX)
+		return cs_fail(err, CS_E_LIMIT, 0, "more than %d networks are allowed by address", EGRESS_RANGES_MAX - 2);
+	b->ranges[b->plan.n_ranges++] = range_of(a, bits);
+	return 0;
 }
 
 bool egress_plan_covers(const struct egress_box *b, const void *sockaddr, size_t len)
@@ -72,26 +74,30 @@ static void add_ports(struct egress_box *b, const struct net_rule *r)
 			add_port(b, port);
 }
 
-static int plan_rules(struct egress_box *b, const struct profile_network *n, struct cs_err *err)
+/* A rule about requests, where they may come over TLS: then TLS is read. */
+static bool reads_tls(const struct net_rule *r)
 {
-	for (size_t i = 0; i < n->allow.n; i++) {
-		struct net_rule r;
-		int e = net_rule_parse(n->allow.v[i], &r, err);
+	return (r->methods || r->path) && net_rule_proto(r, r->port_lo) != NET_HTTP;
+}
 
+static int plan_rules(struct egress_box *b, const struct cs_strv *rules, bool deny, struct cs_err *err)
+{
+	int e = 0;
+
+	for (size_t i = 0; e == 0 && i < rules->n; i++) {
+		struct net_rule r;
+
+		e = net_rule_parse(rules->v[i], &r, err);
 		if (e < 0)
 			return e;
-		add_ports(b, &r);
-		if (r.net.family)
-			add_range(b, &r.net, r.bits);
-		b->intercepts |= r.methods && !(r.port_lo == 80 && r.port_hi == 80);
+		b->intercepts |= reads_tls(&r);
+		if (!deny)
+			add_ports(b, &r);
+		if (!deny && r.net.family)
+			e = add_range(b, &r.net, r.bits, err);
 		net_rule_done(&r);
 	}
-	if (b->learn) {
-		add_port(b, 443);
-		add_port(b, 80);
-	}
-	b->intercepts |= n->n_secrets > 0;
-	return 0;
+	return e;
 }
 
 /* Programs look for an address that is not loopback's before they ask for names of a family. */
@@ -101,8 +107,8 @@ static void plan_own(struct egress_box *b)
 
 	(void)net_addr_parse(EGRESS_NET4, &a4); /* constants */
 	(void)net_addr_parse(EGRESS_NET6, &a6);
-	add_range(b, &a4, EGRESS_BITS4);
-	add_range(b, &a6, EGRESS_BITS6);
+	(void)add_range(b, &a4, EGRESS_BITS4, NULL); /* the first: there is room */
+	(void)add_range(b, &a6, EGRESS_BITS6, NULL);
 	a4.b[3] = 1;
 	a6.b[15] = 1;
 	b->addresses[0] = range_of(&a4, 32);
@@ -169,6 +175,13 @@ int egress_plan_make(struct egress_box *b, const struct profile_network *n, stru
 
 	plan_own(b);
 	plan_resolver(b);
-	r = plan_rules(b, n, err);
+	r = plan_rules(b, &n->allow, false, err);
+	if (r == 0)
+		r = plan_rules(b, &n->deny, true, err);
+	if (b->learn) {
+		add_port(b, 443);
+		add_port(b, 80);
+	}
+	b->intercepts |= n->n_secrets > 0;
 	return r < 0 ? r : plan_placeholders(b, n, err);
 }

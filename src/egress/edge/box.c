@@ -39,13 +39,18 @@ int box_remake_policy(struct box *b, struct cs_err *err)
 	return 0;
 }
 
+static bool reads_tls(const struct net_rule *r)
+{
+	return (r->methods || r->path) && net_rule_proto(r, r->port_lo) != NET_HTTP;
+}
+
 static bool needs_ca(const struct box *b)
 {
 	for (size_t i = 0; i < b->policy.n_allow; i++)
-		if (b->policy.allow[i].methods)
+		if (reads_tls(&b->policy.allow[i]))
 			return true;
 	for (size_t i = 0; i < b->policy.n_deny; i++)
-		if (b->policy.deny[i].methods)
+		if (reads_tls(&b->policy.deny[i]))
 			return true;
 	return b->n_secrets > 0;
 }
@@ -244,14 +249,17 @@ int box_want(struct box *b, const struct net_addr *a, uint16_t port, struct cs_e
 /* ---- while it runs ---- */
 
 /* A network that is named only now is not yet routed to us. */
-static int add_route(struct box *b, const char *rule, struct cs_err *err)
+static int prepare_rule(struct box *b, const char *rule, bool deny, struct cs_err *err)
 {
 	struct net_rule r;
 	int e = net_rule_parse(rule, &r, err);
 
 	if (e < 0)
 		return e;
-	if (r.net.family && box_route(b, &r.net, r.bits) < 0)
+	/* Nobody inside would trust our certificate now. */
+	if (reads_tls(&r) && !b->ca)
+		e = cs_fail(err, CS_E_UNSUPPORTED, 0, "a rule about requests over TLS must be there from the start: programs inside trust no certificate of ours yet");
+	if (e == 0 && !deny && r.net.family && box_route(b, &r.net, r.bits) < 0)
 		e = cs_fail(err, CS_E_SYSTEM, errno, "route the network to the boundary");
 	net_rule_done(&r);
 	return e;
@@ -259,21 +267,16 @@ static int add_route(struct box *b, const char *rule, struct cs_err *err)
 
 int box_rule(struct box *b, const char *rule, bool deny, struct cs_err *err)
 {
-	bool had_ca = b->ca != NULL;
-	int r = profile_set(&b->profile, deny ? "network.deny" : "network.allow", rule, deny ? "net deny" : "net allow", err);
+	int r = b->profile.locked && !deny ? cs_fail(err, CS_E_DENIED, 0, "the profile is locked: its network can only be narrowed") :
+					     prepare_rule(b, rule, deny, err);
 
 	if (r == 0)
+		r = profile_set(&b->profile, deny ? "network.deny" : "network.allow", rule, deny ? "net deny" : "net allow", err);
+	if (r == 0)
 		r = box_remake_policy(b, err);
-	if (r == 0 && !deny)
-		r = add_route(b, rule, err);
-	if (r < 0)
-		return r;
-	/* A rule about requests needs TLS to be read, and nobody inside trusts us for that now. */
-	if (!had_ca && needs_ca(b))
-		return cs_fail(err, CS_E_UNSUPPORTED, 0, "rules about requests must be there from the start: programs inside trust no certificate of ours; "
-							 "such connections are refused now");
-	conn_judge_again(b);
-	return 0;
+	if (r == 0)
+		conn_judge_again(b);
+	return r;
 }
 
 /* ---- the end ---- */

@@ -354,10 +354,22 @@ static void judge_addrs(struct conn *c, const struct resolved *r, struct net_ver
 	}
 }
 
+/* Refused when it was about to be dialled: HTTP that is being read gets its answer as such. */
+static void refuse_late(struct conn *c, const struct net_verdict *v)
+{
+	char shown[NET_NAME_MAX + 16];
+
+	if (c->state != CONN_INTERCEPT) {
+		refuse(c, v->reason, v->fix);
+		return;
+	}
+	tell_refused(c->box, EGRESS_CONNECT, label(c, shown), v);
+	intercept_dialled(c->intercept, -1, v->reason);
+}
+
 static void on_resolved(const struct resolved *r, void *arg)
 {
 	struct conn *c = arg;
-	char shown[NET_NAME_MAX + 16];
 	struct net_verdict v = { 0 };
 
 	c->waiting = NULL;
@@ -366,16 +378,10 @@ static void on_resolved(const struct resolved *r, void *arg)
 		return;
 	}
 	judge_addrs(c, r, &v);
-	if (c->n_addrs) {
+	if (c->n_addrs)
 		dial_next(c);
-		return;
-	}
-	if (c->state == CONN_INTERCEPT) {
-		tell_refused(c->box, EGRESS_CONNECT, label(c, shown), &v);
-		intercept_dialled(c->intercept, -1, v.reason);
-		return;
-	}
-	refuse(c, v.reason, v.fix);
+	else
+		refuse_late(c, &v);
 }
 
 static void dial(struct conn *c)
@@ -386,6 +392,15 @@ static void dial(struct conn *c)
 	c->n_addrs = c->next_addr = 0;
 	c->error = 0;
 	c->dial_port = c->port;
+	if (h) { /* the operator's word, unless another word of theirs denies it */
+		struct net_verdict v;
+
+		net_judge_address(&c->box->policy, c->host->name, &h->addr, h->port ? h->port : c->port, false, &v);
+		if (!v.ok && v.rule) {
+			refuse_late(c, &v);
+			return;
+		}
+	}
 	if (h || c->literal) {
 		c->addrs[c->n_addrs++] = h ? h->addr : c->dest;
 		if (h && h->port)
