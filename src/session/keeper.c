@@ -609,6 +609,26 @@ static void tell_ready(struct keeper *k)
 	k->ready = -1;
 }
 
+/* To whoever ends the session: each refusal, with what would allow it. */
+static void tell_network(struct keeper *k, struct session_network *n)
+{
+	char text[700];
+
+	for (size_t i = 0; i < n->n_told; i++) {
+		const struct egress_told *t = &n->told[i];
+
+		if (t->kind == EGRESS_REACHED)
+			continue;
+		snprintf(text, sizeof text, "refused: %s %s (by network, %u times): %s%s%s", egress_kind_name((enum egress_kind)t->kind), t->what, t->count,
+			 t->reason, t->fix[0] ? "; " : "", t->fix);
+		tell(k->end_client, WIRE_NOTE, 0, 0, text);
+	}
+	if (n->trouble[0])
+		tell(k->end_client, WIRE_NOTE, 0, 0, n->trouble);
+	free(n->told);
+	n->told = NULL;
+}
+
 static void finish(struct keeper *k)
 {
 	struct cs_err err = { 0 };
@@ -624,7 +644,7 @@ static void finish(struct keeper *k)
 	sandbox_kill(k->box);
 	sandbox_wait(k->box, &end);
 	session_net_end(k->net, &network);
-	free(network.told);
+	tell_network(k, &network);
 	r = txn_flatten(k->txn, &err); /* if it fails, the next command tries again */
 	if (r == 0) {
 		empty = txn_is_empty(k->txn);

@@ -520,6 +520,15 @@ static void judge_hello(struct conn *c)
 		refuse(c, why, NULL);
 		return;
 	}
+	if (c->literal && c->hello.has_name) { /* a rule for an address does not undo a denied name */
+		struct net_verdict v;
+
+		net_judge_name(&c->box->policy, c->hello.name, c->port, &v);
+		if (!v.ok && v.rule) {
+			refuse(c, v.reason, v.fix);
+			return;
+		}
+	}
 	if (c->hello.ech && c->box->policy.ech_deny && edge_checks(EDGE_CHECK_ech)) {
 		refuse(c, "TLS hides which server is meant (encrypted client hello)", "network.ech: allow in the profile");
 		return;
@@ -599,15 +608,28 @@ static void note_port(struct host *h, uint16_t port)
 		h->ports[h->n_ports++] = port;
 }
 
+static void judge_place(struct conn *c, struct net_verdict *v)
+{
+	struct net_verdict own;
+
+	if (!c->literal) {
+		net_judge_name(&c->box->policy, c->host->name, c->port, v);
+		return;
+	}
+	net_judge_literal(&c->box->policy, &c->dest, c->port, v);
+	if (v->ok && is_own(&c->dest)) {
+		net_judge_address(&c->box->policy, "", &c->dest, c->port, true, &own);
+		if (!own.ok)
+			*v = own;
+	}
+}
+
 static void judge(struct conn *c)
 {
 	struct net_verdict v;
 	const char *why;
 
-	if (c->literal)
-		net_judge_literal(&c->box->policy, &c->dest, c->port, &v);
-	else
-		net_judge_name(&c->box->policy, c->host->name, c->port, &v);
+	judge_place(c, &v);
 	c->proto = v.ok ? v.proto : c->port == 443 ? NET_TLS : c->port == 80 ? NET_HTTP : NET_TCP;
 	if (!v.ok) {
 		refuse(c, v.reason, v.fix);

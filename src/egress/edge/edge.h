@@ -67,6 +67,8 @@ struct edge {
 	struct box *boxes;
 	struct resolver *resolver;
 	SSL_CTX *upstream;     /* made when first needed */
+	int maker;             /* who enters namespaces for us; -1: we do */
+	bool dropped;          /* what root could do is given up */
 };
 
 struct use {
@@ -155,6 +157,7 @@ bool box_has_listener(const struct box *b, const struct net_addr *a, uint16_t po
 struct host *box_host_at(struct box *b, const struct net_addr *a, bool *ret_literal);
 
 /* ---- sockets.c ---- */
+int maker_start(struct edge *e); /* -1: errno */
 int box_socket(struct box *b);  /* a fresh one of its namespace: TCP, both families, non-blocking; -1: errno */
 int box_route(struct box *b, const struct net_addr *net, unsigned bits);
 struct net_addr sockaddr_addr(const void *sockaddr, uint16_t *ret_port);

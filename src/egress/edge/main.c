@@ -7,9 +7,12 @@
 
 #include "base/cleanup.h"
 #include "base/say.h"
+#include "sys/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/securebits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +41,24 @@ bool edge_checks(enum edge_check c)
 	return !(at && (at == off || at[-1] == ',') && (!at[n] || at[n] == ','));
 }
 #endif
+
+/* Nobody reads our memory, we leave no image of it, and we gain nothing by exec. */
+static void confine(void)
+{
+	struct rlimit files, none = { 0 };
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	(void)setrlimit(RLIMIT_CORE, &none);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files); /* connections are descriptors */
+	}
+#ifndef CS_TEST_SWITCHES
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	(void)signal(SIGPIPE, SIG_IGN);
+}
 
 static struct box *find_box(struct edge *e, uint32_t number)
 {
@@ -112,12 +133,64 @@ static void on_open(struct edge *e, const struct egress_message *m, const char *
 		answer_error(&err);
 }
 
+/* As root: before the first byte from inside is read, all that root could do goes.  Secrets have been
+ * read and ports are bound by then; a small process that reads nothing hostile keeps the power to
+ * enter namespaces. */
+static int drop_root(struct edge *e, struct cs_err *err)
+{
+	enum { NOBODY = 65534 };
+
+	if (e->dropped || geteuid() != 0)
+		return 0;
+	if (maker_start(e) < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "start the boundary's maker of sockets");
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP | SECBIT_KEEP_CAPS, 0, 0, 0) < 0) /* they go below, the bounding set with them */
+		return cs_fail(err, CS_E_SYSTEM, errno, "keep capabilities for a moment");
+	if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0) {
+		/* Where only a few ids are mapped we stay who we are, without any capability. */
+		if (errno != EINVAL)
+			return cs_fail(err, CS_E_SYSTEM, errno, "give up root");
+	}
+	if (sys_drop_caps() < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "give up capabilities");
+	confine(); /* a change of ids undoes part of it */
+	e->dropped = true;
+	return 0;
+}
+
+/* What is to be read from here on, and nothing else: whom to trust, whom to ask, libraries. */
+static int lock_files(struct cs_err *err)
+{
+	static const char *const read[] = { "/etc", "/usr", "/lib", "/lib64", "/run/systemd/resolve", "/run/resolvconf", "/dev/null", "/dev/urandom",
+					    "/proc/sys/net" };
+	static bool done;
+	int abi = sys_landlock_abi();
+	CS_FD int rules = !done && abi > 0 ? sys_landlock_create(abi) : -1;
+
+	if (rules < 0)
+		return 0;
+	for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
+		CS_FD int fd = open(read[i], O_PATH | O_CLOEXEC);
+
+		if (fd >= 0 && sys_landlock_allow(rules, fd, sys_landlock_fs_read()) < 0)
+			(void)sys_landlock_allow(rules, fd, sys_landlock_fs_read() & sys_landlock_fs_file(abi)); /* a file takes fewer rights */
+	}
+	if (sys_landlock_enter(rules) < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "enter Landlock");
+	done = true;
+	return 0;
+}
+
 static void on_serve(struct box *b, const struct egress_message *m, int *fds, size_t n)
 {
 	size_t first = m->a ? 1 : 0;
 	struct cs_err err = { 0 };
-	int r = n <= first ? cs_fail(&err, CS_E_INVALID, 0, "not a request to serve") :
-			     box_serve(b, first ? fds[0] : -1, fds + first, n - first, &err);
+	int r = n <= first ? cs_fail(&err, CS_E_INVALID, 0, "not a request to serve") : drop_root(b->edge, &err);
+
+	if (r == 0)
+		r = lock_files(&err);
+	if (r == 0)
+		r = box_serve(b, first ? fds[0] : -1, fds + first, n - first, &err);
 
 	/* Whatever came of it, they are the box's: they go with it. */
 	for (size_t i = 0; r == 0 && i < n; i++)
@@ -204,27 +277,9 @@ static void on_caller(struct watch *w, uint32_t events)
 			close(fds[i]);
 }
 
-/* Nobody reads our memory, we leave no image of it, and we gain nothing by exec. */
-static void confine(void)
-{
-	struct rlimit files, none = { 0 };
-
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	(void)setrlimit(RLIMIT_CORE, &none);
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files); /* connections are descriptors */
-	}
-#ifndef CS_TEST_SWITCHES
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-#endif
-	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	(void)signal(SIGPIPE, SIG_IGN);
-}
-
 int main(void)
 {
-	struct edge e = { .sock = { .fd = -1, .ready = on_caller } };
+	struct edge e = { .sock = { .fd = -1, .ready = on_caller }, .maker = -1 };
 	struct cs_err err = { 0 };
 	struct stat st;
 
