@@ -74,12 +74,14 @@ static int fold(const char *shown, const char *name, size_t len, char *low, stru
 
 int net_name_canonical(const char *name, size_t len, char ret[NET_NAME_MAX], struct cs_err *err)
 {
-	char low[NET_NAME_MAX], copy[NET_NAME_MAX + 8], shown[160];
+	char low[NET_NAME_MAX], copy[NET_NAME_MAX + 8], shown[160] = "";
 	const char *label;
 	int r;
 
-	snprintf(copy, sizeof copy, "%.*s", len < NET_NAME_MAX + 4 ? (int)len : NET_NAME_MAX + 4, name);
-	net_shown(shown, sizeof shown, copy);
+	if (err) {
+		snprintf(copy, sizeof copy, "%.*s", len < NET_NAME_MAX + 4 ? (int)len : NET_NAME_MAX + 4, name);
+		net_shown(shown, sizeof shown, copy);
+	}
 	if (len > 0 && name[len - 1] == '.')
 		len--;
 	if (len == 0)

@@ -19,7 +19,8 @@
  *
  * Without ports: 443 and 80.  Without a protocol: tls on 443, http on 80, else
  * tcp.  METHOD may be `*`; in PATH `*` is within a segment and `**` any number
- * of them.  A rule about requests on another port says what is spoken there.
+ * of them.  A rule about requests on another port says what is spoken there, and
+ * to a network it is http.
  *
  * Deny wins over allow; what no rule allows is denied.  A denial without ports is
  * of all of them, of a name or network whole or of the requests it speaks of.

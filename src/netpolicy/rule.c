@@ -336,6 +336,10 @@ static int check_readable(const char *text, const char *where, const struct net_
 
 	if (r->proto == NET_TCP)
 		return cs_fail(err, CS_E_INVALID, 0, "'%s': requests can be read in tls and http, not in tcp", SHOWN(text));
+	/* To read TLS we speak for the server, which takes a name. */
+	if (r->net.family && !(r->proto == NET_HTTP || (r->proto == NET_AUTO && r->port_lo == 80 && r->port_hi == 80)))
+		return cs_fail(err, CS_E_INVALID, 0,
+			       "'%s': requests to an address can be read in http only; give the port with /http, or use a name", SHOWN(text));
 	if (r->proto == NET_AUTO && !known)
 		return cs_fail(err, CS_E_INVALID, 0, "'%s': say what is spoken on that port: %s/tls or %s/http", SHOWN(text),
 			       SHOWN(where), SHOWN(where));

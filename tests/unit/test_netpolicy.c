@@ -77,6 +77,7 @@ TEST(a_rule_is_written_in_one_way_and_reads_the_same_again)
 		{ "a.com * /**/raw/**", "a.com * /**/raw/**" },
 		{ "a.com:8443/tls GET /%61%2a%c3%a9/x", "a.com:8443/tls GET /a%2A%C3%A9/x" },
 		{ "10.0.0.1:80 GET /health", "10.0.0.1/32:80 GET /health" },
+		{ "[fd00::1]:8080/http GET /", "[fd00::1/128]:8080/http GET /" },
 	};
 
 	for (size_t i = 0; i < ROWS(rows); i++) {
@@ -131,6 +132,8 @@ TEST(a_refused_rule_says_what_to_write_and_leaves_the_output_alone)
 		{ "a.com GET /a?b", "'a.com GET /a?b': only the path is matched; leave out '?' and what follows" },
 		{ "a.com:8080 GET /", "'a.com:8080 GET /': say what is spoken on that port: a.com:8080/tls or a.com:8080/http" },
 		{ "a.com/tcp GET /", "'a.com/tcp GET /': requests can be read in tls and http, not in tcp" },
+		{ "10.0.0.1 GET /", "'10.0.0.1 GET /': requests to an address can be read in http only; give the port with /http, or use a "
+				    "name" },
 		{ "", "a rule is empty; write a name or a network, as in example.com:443 or 10.0.0.0/8:5432" },
 	};
 
@@ -153,7 +156,7 @@ TEST(what_could_be_read_as_another_rule_is_no_rule)
 	static const char *const rows[] = {
 		"*.*", "**", "*.", "*.*.com", "a.*.com", ".", "..", ".com", "a..b", "a b", "a.com:80,81", "a.com:80-", "a.com:-80",
 		"a.com:+80", "a.com:080", "a.com: 80", "a.com:65536", "a.com:4294967376", "a.com:18446744073709551696", "a.com/TLS",
-		"a.com/", "a.com//tls", "a.com/tls/tcp", "a.com:80:90", "010.0.0.1", "10.0.0.0/08", "10.0.0.0/-1",
+		"a.com/", "a.com//tls", "a.com/tls/tcp", "a.com:80:90", "010.0.0.1", "10.0.0.0/08", "10.0.0.0/-1", "10.0.0.1:443 GET /", "[fd00::1]/tls GET /",
 		"0x7f000001", "2130706433", "127.1", "1.2.3.4.", "1.2.3.4.5", "256.1.1.1", "[]", "[::1]x", "[::1]]", "[::/129]",
 		"[::/0x8]", "[::1/]", "[1.2.3.4]", "[::1]:", "::1", "a.com GET /../x", "a.com GET //x", "a.com GET /a%2fb",
 		"a.com GET /a%", "a.com GET /%00", "a.com GET /a\\b", "a.com GET /a;b", "a.com GET, /", "a.com ,GET /",
@@ -834,4 +837,28 @@ TEST(there_are_only_so_many_rules_and_each_counts_once)
 	T_TRUE(net_policy_host(&p, "db") && !net_policy_host(&p, "dc"));
 	net_policy_done(&p);
 	T_INT(p.n_allow, 0);
+}
+
+TEST(a_name_in_disguise_is_judged_as_none)
+{
+	struct net_policy p = POLICY("*:*", "*.com:*", "localhost:*");
+	static const char *const rows[] = { "127.0.0.1", "127.1", "0x7f.1", "0177.0.0.1", "2130706433", "::1", "[::1]", "::ffff:7f00:1",
+					    "a.com.", "A.com", "a..com", ".com", "", "*", "*.com", "a.com/", "a.com:80", "u@a.com",
+					    "a.com%00", "a.com\n", "localhost.", "LOCALHOST", "a\xe3\x80\x82" "com", "fe80::1%eth0", "a com" };
+
+	p.learn = true;
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		struct net_verdict v;
+
+		net_judge_lookup(&p, rows[i], &v);
+		T_TRUE(!v.ok && !*v.fix && !strchr(v.reason, '\n'));
+		net_judge_name(&p, rows[i], 80, &v);
+		if (v.ok)
+			T_FAIL("allowed: %s", rows[i]);
+		net_judge_request(&p, rows[i], 80, "GET", "/", &v);
+		if (v.ok)
+			T_FAIL("a request to it is allowed: %s", rows[i]);
+	}
+	T_TRUE(may(&p, "a.com", 80) && may(&p, "localhost", 80));
+	net_policy_done(&p);
 }
