@@ -328,3 +328,40 @@ TEST(lengths_that_do_not_meet_are_bad_wherever_they_are)
 		}
 	T_TRUE(bad > 60);
 }
+
+/* Captured on loopback from the programs they are named after. */
+TEST(hellos_of_real_clients_are_understood)
+{
+	static const struct {
+		const char *file, *name;
+		bool alpn, h2, http11;
+	} rows[] = {
+		{ "openssl-tls13", "api.example.com", false, false, false }, { "openssl-alpn", "api.example.com", true, true, true },
+		{ "openssl-tls12", "example.com", false, false, false },     { "openssl-tls1", "example.com", false, false, false },
+		{ "openssl-nosni", "", false, false, false },                { "curl-h2", "curl.example.com", true, true, true },
+		{ "curl-h1", "curl.example.com", true, false, true },        { "curl-ip", "", true, true, true },
+		{ "python-ssl", "py.example.com", false, false, false },     { "python-tls12", "py.example.com", true, false, true },
+		{ "node", "node.example.com", true, true, false },           { "java", "java.example.com", true, true, true },
+		{ "git", "localhost", true, true, true },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct hello h;
+		char path[128];
+		FILE *f;
+
+		snprintf(path, sizeof path, "tests/fuzz/corpus/hello/%s", rows[i].file);
+		f = fopen(path, "re");
+		if (!f)
+			T_FAIL("%s cannot be read", path);
+		wire.n = fread(wire.b, 1, sizeof wire.b, f);
+		fclose(f);
+		for (size_t n = 0; n < wire.n; n++)
+			T_INT(hello_parse(wire.b, n, &h), HELLO_MORE);
+		if (hello_parse(wire.b, wire.n, &h) != HELLO_DONE)
+			T_FAIL("%s: %s", rows[i].file, h.why);
+		T_STR(h.name, rows[i].name);
+		T_INT(h.has_name, *rows[i].name != 0);
+		T_TRUE(h.alpn == rows[i].alpn && h.h2 == rows[i].h2 && h.http11 == rows[i].http11 && !h.ech);
+	}
+}
