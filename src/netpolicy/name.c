@@ -27,7 +27,7 @@ static bool is_number(const char *label)
 
 	if (strspn(label, "0123456789") == n)
 		return true;
-	return label[0] == '0' && label[1] == 'x' && strspn(label + 2, "0123456789abcdef") == n - 2;
+	return !strncmp(label, "0x", 2) && strspn(label + 2, "0123456789abcdef") == n - 2;
 }
 
 static int bad_byte(const char *shown, unsigned char c, struct cs_err *err)
@@ -74,7 +74,7 @@ static int fold(const char *shown, const char *name, size_t len, char *low, stru
 
 int net_name_canonical(const char *name, size_t len, char ret[NET_NAME_MAX], struct cs_err *err)
 {
-	char low[NET_NAME_MAX], copy[NET_NAME_MAX + 8], shown[160] = "";
+	char low[NET_NAME_MAX] = "", copy[NET_NAME_MAX + 8], shown[160] = "";
 	const char *label;
 	int r;
 

@@ -223,18 +223,25 @@ static bool learns(const struct net_policy *p, const char *name)
 	return p->learn && strchr(name, '.') && !net_name_is_metadata(name);
 }
 
+/* What the first of these rules that is about requests there says is spoken; otherwise tcp. */
+static enum net_proto proto_read(const struct net_rule *rules, size_t n, const char *name, uint16_t port)
+{
+	for (size_t i = 0; rules && i < n; i++)
+		if (rules[i].path && net_rule_denies_name(&rules[i], name) && net_rule_has_port(&rules[i], port))
+			return net_rule_proto(&rules[i], port);
+	return NET_TCP;
+}
+
 /* What is spoken there.  A rule about requests wins over tcp, in which none could be seen. */
 static enum net_proto proto_for(const struct net_policy *p, const struct net_rule *chosen, const char *name, uint16_t port)
 {
 	static const struct net_rule usual = { .proto = NET_AUTO };
 	enum net_proto proto = net_rule_proto(chosen ? chosen : &usual, port);
 
-	for (size_t i = 0; i < p->n_allow && proto == NET_TCP; i++)
-		if (p->allow[i].path && net_rule_has_name(&p->allow[i], name) && net_rule_has_port(&p->allow[i], port))
-			proto = net_rule_proto(&p->allow[i], port);
-	for (size_t i = 0; i < p->n_deny && proto == NET_TCP; i++)
-		if (p->deny[i].path && net_rule_denies_name(&p->deny[i], name) && net_rule_has_port(&p->deny[i], port))
-			proto = net_rule_proto(&p->deny[i], port);
+	if (proto == NET_TCP)
+		proto = proto_read(p->allow, p->n_allow, name, port);
+	if (proto == NET_TCP)
+		proto = proto_read(p->deny, p->n_deny, name, port);
 	return proto;
 }
 

@@ -381,7 +381,7 @@ static int split(char *copy, char *word[3], struct cs_err *err)
 	}
 	if (n == 0)
 		return cs_fail(err, CS_E_INVALID, 0, "a rule is empty; write a name or a network, as in example.com:443 or 10.0.0.0/8:5432");
-	if (n == 2)
+	if (word[1] && !word[2])
 		return cs_fail(err, CS_E_INVALID, 0, "'%s %s': methods and path come together, as in '%s GET /v1/**'", SHOWN(word[0]),
 			       SHOWN(word[1]), SHOWN(word[0]));
 	return 0;
@@ -392,19 +392,20 @@ int net_rule_parse(const char *text, struct net_rule *ret, struct cs_err *err)
 	struct cs_buf out CS_BUF_AUTO = CS_BUF(2 * RULE_TEXT_MAX);
 	CS_CLEANUP(net_rule_done) struct net_rule r = { .default_ports = true };
 	CS_FREE char *copy = NULL;
-	char *word[3] = { 0 };
+	char *word[3];
 	int e;
 
 	if (strlen(text) > RULE_TEXT_MAX)
 		return cs_fail(err, CS_E_LIMIT, 0, "'%s': a rule has at most %d bytes", SHOWN(text), RULE_TEXT_MAX);
-	copy = cs_strdup(text);
+	word[0] = copy = cs_strdup(text);
+	word[1] = word[2] = NULL;
 	e = split(copy, word, err);
 	if (e < 0)
 		return e;
 	e = parse_where(word[0], &r, err);
 	if (e < 0)
 		return e;
-	if (word[1]) {
+	if (word[1] && word[2]) {
 		e = parse_methods(text, word[1], &r, err);
 		if (e == 0)
 			e = parse_path(text, word[2], &r, err);
