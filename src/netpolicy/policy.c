@@ -320,14 +320,14 @@ static struct net_addr last_of(const struct net_rule *r)
 }
 
 /* Does a network that covers an address open it, too?  What is special must be meant: the network
- * lies wholly in that kind of space (0.0.0.0/0 is every public address), and a metadata service or
- * this machine's public address is named alone. */
+ * lies wholly in that kind of space (0.0.0.0/0 is every public address; no network but itself is of
+ * a metadata service), and this machine's public address is named alone. */
 static bool opens(const struct net_rule *r, const struct net_addr *a, bool own)
 {
 	enum net_class c = net_addr_class(a);
 	struct net_addr last = last_of(r);
 
-	if (c == NET_METADATA || (c == NET_PUBLIC && own))
+	if (c == NET_PUBLIC && own)
 		return r->bits == (a->family == 4 ? 32 : 128);
 	return c == NET_PUBLIC || (net_addr_class(&r->net) == c && net_addr_class(&last) == c);
 }

@@ -329,6 +329,37 @@ TEST(lengths_that_do_not_meet_are_bad_wherever_they_are)
 	T_TRUE(bad > 60);
 }
 
+static void body_is_bad(const char *session_and_more, size_t n, const char *why)
+{
+	static struct bytes body;
+	struct hello h;
+
+	body.n = msg.n = 0;
+	put_number(&body, 0x0301, 2);
+	put(&body, "0123456789abcdef0123456789abcdef", 32);
+	put(&body, session_and_more, n);
+	put_number(&msg, 1, 1);
+	put_vector(&msg, body.b, body.n, 3);
+	records(&wire, &msg, 16384);
+	if (hello_parse(wire.b, wire.n, &h) != HELLO_BAD)
+		T_FAIL("accepted where it should be: %s", why);
+	T_STR(h.why, why);
+}
+#define BODY_BAD(p, why) body_is_bad(p, sizeof(p) - 1, why)
+
+TEST(a_body_that_is_not_made_as_it_should_be_is_bad)
+{
+	BODY_BAD("\x21" "0123456789abcdef0123456789abcdefx" "\x00\x02\x13\x01\x01\x00", "the hello has wrong lengths");
+	BODY_BAD("\x00\x00\x03\x13\x01\x13\x01\x00", "the hello has wrong lengths");
+	BODY_BAD("\x00\x00\x00\x01\x00", "the hello has wrong lengths");
+	BODY_BAD("\x00\x00\x02\x13\x01\x00", "the hello has wrong lengths");
+	BODY_BAD("\x00\x00\x02\x13\x01\x01", "the hello has wrong lengths");
+	BODY_BAD("\x00\x00\x02\x13\x01\x01\x00\x00\x00\x00", "the extensions have a wrong length");
+	BODY_BAD("\x00\x00\x02\x13\x01\x01\x00\x00", "the extensions have a wrong length");
+	BODY_BAD("\x00\x00\x02\x13\x01\x01\x00\x00\x05\x00\x10\x00\x00", "the extensions have a wrong length");
+	BODY_BAD("\x00\x00\x02\x13\x01\x01\x00\x00\x04\x00\x17\x00\x01", "an extension has a wrong length");
+}
+
 /* Captured on loopback from the programs they are named after. */
 TEST(hellos_of_real_clients_are_understood)
 {

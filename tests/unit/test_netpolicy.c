@@ -345,6 +345,7 @@ static const struct {
 	{ "64:ff9b:1::8.8.8.8", NET_PUBLIC }, { "64:ff9b:1::10.0.0.1", NET_PRIVATE },
 	{ "64:ff9b:1::169.254.169.254", NET_METADATA },
 	{ "64:ff9b:1:a9fe:a9:fe00:808:808", NET_METADATA }, /* as a /48: 169.254.169.254 */
+	{ "64:ff9b:1:a9fe:a9:fe00:a00:1", NET_METADATA },   /* and as a /96: 10.0.0.1 */
 	{ "64:ff9b:1:7f:0:1:808:808", NET_LOOPBACK },       /* as a /56: 127.0.0.1 */
 	{ "64:ff9b:1:0:a:0:108:808", NET_PRIVATE },         /* as a /64: 10.0.0.1 */
 	{ "64:ff9b:0:1::1", NET_RESERVED }, { "2001:4860:4860::8888", NET_PUBLIC }, { "2606:4700::1111", NET_PUBLIC },
@@ -580,7 +581,7 @@ TEST(bare_addresses_need_a_network_of_their_own)
 
 TEST(a_wide_network_does_not_open_what_is_special_within_it)
 {
-	struct net_policy p = POLICY("0.0.0.0/0:*", "[::/0]:*", "169.254.0.0/16:*", "10.0.0.0/8:5432");
+	struct net_policy p = POLICY("0.0.0.0/0:*", "[::/0]:*", "169.254.0.0/16:*", "169.254.169.254/31:*", "10.0.0.0/8:5432");
 	static const char *const shut[] = { "127.0.0.1", "192.168.1.1", "0.0.0.0", "169.254.169.254", "::1", "fd00::1", "::",
 					    "fe80::1", "64:ff9b::127.0.0.1", "255.255.255.255", "100.100.100.200", "10.0.0.1" };
 	struct net_verdict v;
@@ -633,6 +634,12 @@ TEST(an_allowed_name_may_not_lead_inside)
 	T_TRUE(!v.ok && v.rule == &p.deny[0]);
 	resolved(&p, "8.8.8.8", 5432, true, &v);
 	expect(&v, false, "db.example.com is at 8.8.8.8, an address of this machine itself", "--allow 8.8.8.8/32:5432");
+	add(&p, "8.8.8.0/24:5432", false);
+	resolved(&p, "8.8.8.8", 5432, true, &v);
+	T_TRUE(!v.ok);
+	add(&p, "8.8.8.8:5432", false);
+	resolved(&p, "8.8.8.8", 5432, true, &v);
+	T_TRUE(v.ok);
 	resolved(&p, "169.254.169.254", 80, false, &v);
 	expect(&v, false, "db.example.com is at 169.254.169.254, the address of a cloud metadata service; it gives out credentials, so "
 			  "opening it is dangerous",
