@@ -187,10 +187,10 @@ static bool is_wrap(const struct thread *t, unsigned c)
 /* The character of the value that begins here, as UTF-8 of more than one byte; its length, or 0. */
 static unsigned code_point(const struct secret *s, const struct thread *t, uint32_t *ret)
 {
-	unsigned b = byte_at(s, t->pos), n = b >= 0xf0 ? 4 : b >= 0xe0 ? 3 : 2;
+	unsigned b = t->form == TEXT ? byte_at(s, t->pos) : 0, n = b >= 0xf0 ? 4 : b >= 0xe0 ? 3 : 2;
 	uint32_t cp = b & (0xffu >> (n + 1));
 
-	if (t->form != TEXT || b < 0xc2 || b > 0xf4 || n > s->value_len - t->pos)
+	if (b < 0xc2 || b > 0xf4 || n > s->value_len - t->pos)
 		return 0;
 	for (unsigned i = 1; i < n; i++) {
 		b = byte_at(s, t->pos + i);
