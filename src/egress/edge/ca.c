@@ -370,27 +370,51 @@ static void put_entry(struct cs_buf *b, const char *alias, uint64_t now_ms, cons
 	cs_buf_add(b, der, len);
 }
 
-/* The certificate itself, without whatever follows it in the block.  NULL: not one. */
+/* The end of the object that begins at p, if it has this tag and lies within; NULL if not. */
+static const unsigned char *object_end(const unsigned char *p, const unsigned char *end, int want, const unsigned char **ret_body)
+{
+	long len;
+	int tag, class;
+	const unsigned char *at = p;
+
+	/* 0x80 is an error, 1 an indefinite length, which DER does not know. */
+	if (p >= end || ASN1_get_object(&at, &len, &tag, &class, end - p) & 0x81 || tag != want || class != V_ASN1_UNIVERSAL)
+		return NULL;
+	if (ret_body)
+		*ret_body = at;
+	return at + len;
+}
+
+/* Certificate ::= SEQUENCE { SEQUENCE, SEQUENCE, BIT STRING }.  One that is not would cost Java the whole store.
+ * Decoding them all would take tens of milliseconds, at every start. */
+static bool is_certificate(const unsigned char *der, size_t n)
+{
+	const unsigned char *p, *end = object_end(der, der + n, V_ASN1_SEQUENCE, &p);
+	static const int parts[] = { V_ASN1_SEQUENCE, V_ASN1_SEQUENCE, V_ASN1_BIT_STRING };
+
+	if (!end || end != der + n)
+		return false;
+	for (size_t i = 0; i < 3 && p; i++)
+		p = object_end(p, end, parts[i], NULL);
+	return p == end;
+}
+
+/* NULL: not a certificate. */
 static unsigned char *block_der(const struct block *k, size_t *ret_len)
 {
 	EVP_ENCODE_CTX *ctx = EVP_ENCODE_CTX_new();
-	unsigned char *der = k->body_len <= 1 << 20 ? cs_calloc(k->body_len + 64, 1) : NULL;
-	const unsigned char *p = der;
+	CS_FREE unsigned char *der = k->body_len <= 1 << 20 ? cs_calloc(k->body_len + 64, 1) : NULL;
 	int n = 0, tail = 0;
-	X509 *x = NULL;
+	bool ok;
 
-	EVP_DecodeInit(ctx);
-	if (ctx && der && EVP_DecodeUpdate(ctx, der, &n, (const unsigned char *)k->body, (int)k->body_len) >= 0 &&
-	    EVP_DecodeFinal(ctx, der + n, &tail) == 1)
-		x = d2i_X509(NULL, &p, n + tail);
-	*ret_len = x ? (size_t)(p - der) : 0;
-	X509_free(x);
+	if (ctx)
+		EVP_DecodeInit(ctx);
+	ok = ctx && der && EVP_DecodeUpdate(ctx, der, &n, (const unsigned char *)k->body, (int)k->body_len) >= 0 &&
+	     EVP_DecodeFinal(ctx, der + n, &tail) == 1 && is_certificate(der, (size_t)(n + tail));
+	*ret_len = ok ? (size_t)(n + tail) : 0;
 	EVP_ENCODE_CTX_free(ctx);
 	ERR_clear_error();
-	if (x)
-		return der;
-	free(der);
-	return NULL;
+	return ok ? CS_TAKE_PTR(der) : NULL;
 }
 
 struct seen {
