@@ -71,6 +71,15 @@ static struct area *area_new(struct cs_err *err)
 	return a;
 }
 
+/* Gives back the pages that the value did not need; locked memory is scarce.  They have been wiped. */
+static void area_trim(struct area *a)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), keep = (sizeof *a + a->len + page) / page * page;
+
+	if (keep < a->size && munmap((char *)a + keep, a->size - keep) == 0)
+		a->size = keep;
+}
+
 static void area_unref(struct area *a)
 {
 	struct area **at = &areas;
@@ -181,7 +190,7 @@ static int from_env(const char *variable, struct area **a, struct cs_err *err)
 		return cs_fail(err, CS_E_LIMIT, 0, "longer than %d bytes", SECRET_MAX);
 	memcpy((*a)->value, v, n);
 	(*a)->len = n;
-	strcpy((*a)->variable, variable);
+	memcpy((*a)->variable, variable, strlen(variable) + 1);
 	/* unsetenv() only forgets where it was; /proc/PID/environ would go on showing it. */
 	explicit_bzero(v, n);
 	(void)unsetenv(variable);
@@ -438,10 +447,11 @@ int secret_load(const struct profile_secret *from, const char *placeholder, stru
 	}
 	if (r == 0)
 		r = check_value(a, err);
-	if (r < 0) {
+	if (r < 0 || !a) {
 		secret_done(&s);
 		return cs_wrap(err, r, "secret %s", cs_escape_to(shown, sizeof shown, from->name));
 	}
+	area_trim(a);
 	s.value_len = a->len;
 	s.value = a->value; /* NUL-terminated: the pages were zero, and the rest of the line's room is */
 	a = NULL;
@@ -520,7 +530,7 @@ static char *decode(const char *text)
 	while (n && text[n - 1] == '=')
 		n--;
 	for (size_t i = 0; i < n; i++) {
-		const char *p = memchr(b64, text[i], 64);
+		const char *p = strchr(b64, text[i]);
 
 		if (!p)
 			return NULL;
