@@ -410,8 +410,8 @@ static unsigned char *block_der(const struct block *k, size_t *ret_len)
 	if (ctx)
 		EVP_DecodeInit(ctx);
 	ok = ctx && der && EVP_DecodeUpdate(ctx, der, &n, (const unsigned char *)k->body, (int)k->body_len) >= 0 &&
-	     EVP_DecodeFinal(ctx, der + n, &tail) == 1 && is_certificate(der, (size_t)(n + tail));
-	*ret_len = ok ? (size_t)(n + tail) : 0;
+	     EVP_DecodeFinal(ctx, der + n, &tail) == 1 && is_certificate(der, (size_t)n + (size_t)tail);
+	*ret_len = ok ? (size_t)n + (size_t)tail : 0;
 	EVP_ENCODE_CTX_free(ctx);
 	ERR_clear_error();
 	return ok ? CS_TAKE_PTR(der) : NULL;

@@ -218,7 +218,7 @@ static void *grow(void *v, size_t *cap, size_t size)
 	size_t want = *cap ? *cap * 2 : 32;
 	void *p = cs_calloc(want, size);
 
-	if (*cap)
+	if (v)
 		memcpy(p, v, *cap * size);
 	free(v);
 	*cap = want;
@@ -304,7 +304,7 @@ static void add(struct stream *st, const struct thread *t)
 			o->start = t->start;
 		return;
 	}
-	if (st->next.n == st->next.cap) {
+	if (!st->next.v || st->next.n == st->next.cap) {
 		st->next.v = grow(st->next.v, &st->next.cap, sizeof *st->next.v);
 		if (st->next.n > SHORT)
 			index_all(st);
