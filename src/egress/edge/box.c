@@ -114,6 +114,9 @@ int box_open(struct edge *e, uint32_t number, const char *text, size_t len, int 
 		r = load_secrets(b, id < len ? text + id + 1 : text + len, id < len ? len - id - 1 : 0, err);
 	if (r == 0 && needs_ca(b))
 		r = ca_new(b->id, &b->ca, err);
+	/* Now, while whom to trust can be read wherever it is. */
+	if (r == 0 && b->ca && !e->upstream && !(e->upstream = intercept_upstream_context(NULL, err)))
+		r = -CS_E_SYSTEM;
 	if (r == 0)
 		r = publish_open(b, err);
 	if (r < 0) {

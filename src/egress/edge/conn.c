@@ -482,12 +482,9 @@ static void read_http(struct conn *c, bool tls)
 	struct edge *e = c->box->edge;
 	struct intercept_opts o = { .loop = e->loop, .name = c->host->name, .port = c->port, .client = c->client,
 				    .owner = { c, want_dial, judge_request, count, request_done, passed } };
-	struct cs_err err = { 0 };
 
-	if (tls && !e->upstream)
-		e->upstream = intercept_upstream_context(NULL, &err);
-	if (tls && (!e->upstream || !c->box->ca)) {
-		refuse(c, err.msg[0] ? err.msg : "the boundary has no certificate for this host", NULL);
+	if (tls && !c->box->ca) {
+		refuse(c, "the boundary has no certificate for this host", NULL);
 		return;
 	}
 	loop_untimer(e->loop, &c->timer);

@@ -158,6 +158,14 @@ static int drop_root(struct edge *e, struct cs_err *err)
 	return 0;
 }
 
+static void allow_reading(int rules, int abi, const char *path)
+{
+	CS_FD int fd = path ? open(path, O_PATH | O_CLOEXEC) : -1;
+
+	if (fd >= 0 && sys_landlock_allow(rules, fd, sys_landlock_fs_read()) < 0)
+		(void)sys_landlock_allow(rules, fd, sys_landlock_fs_read() & sys_landlock_fs_file(abi)); /* a file takes fewer rights */
+}
+
 /* What is to be read from here on, and nothing else: whom to trust, whom to ask, libraries. */
 static int lock_files(struct cs_err *err)
 {
@@ -169,12 +177,9 @@ static int lock_files(struct cs_err *err)
 
 	if (rules < 0)
 		return 0;
-	for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
-		CS_FD int fd = open(read[i], O_PATH | O_CLOEXEC);
-
-		if (fd >= 0 && sys_landlock_allow(rules, fd, sys_landlock_fs_read()) < 0)
-			(void)sys_landlock_allow(rules, fd, sys_landlock_fs_read() & sys_landlock_fs_file(abi)); /* a file takes fewer rights */
-	}
+	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+		allow_reading(rules, abi, read[i]);
+	allow_reading(rules, abi, getenv("SSL_CERT_DIR"));
 	if (sys_landlock_enter(rules) < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "enter Landlock");
 	done = true;
