@@ -124,7 +124,7 @@ const struct cli_command cli_commands[] = {
 	  "  $ caisson run --ro /srv/data --env API_MODE=test -- ./tool\n"
 	  "  $ caisson run --allow packages.example.com --allow files.example.com -- pip install -r requirements.txt\n"
 	  "  $ caisson run --allow 10.1.0.0/16:5432 --deny 10.1.9.0/24:5432 -- ./migrate\n"
-	  "  $ caisson run --allow api.github.com --secret GITHUB_TOKEN=env@api.github.com -- ./agent\n"
+	  "  $ caisson run --allow api.example.com --secret API_TOKEN=env@api.example.com -- ./agent\n"
 	  "  $ caisson run --publish 8080:80 -- ./server\n"
 	  "  $ caisson run --learn learned.yaml -- npm ci\n"
 	  "  $ caisson run --dry-run -- true\n" },
