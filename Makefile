@@ -202,6 +202,7 @@ install: all build/man
 	build/caisson completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_caisson
 	build/caisson completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/caisson.fish
 deb: all build/man
+	@scripts/install-deps dpkg-dev
 	VERSION=$(VERSION) packaging/make-deb
 
 clean:

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "egress/egress.h"
 #include "session/session.h"
 #include "txn/txn.h"
 #include "sys/probe.h"
@@ -238,6 +239,22 @@ static void add_transactions(struct findings *f)
 	try_transactions(&f->probes[f->n++]);
 }
 
+/* For sandboxes that have a network; without it they have none. */
+static void add_boundary(struct findings *f)
+{
+	struct sys_probe *p = &f->probes[f->n];
+	struct cs_err err = { 0 };
+
+	if (f->n == SYS_PROBES_MAX)
+		return;
+	f->n++;
+	*p = (struct sys_probe){ .name = "network boundary", .extra = true };
+	p->ok = egress_probe(&err) == 0;
+	snprintf(p->detail, sizeof p->detail, "%.180s", p->ok ? "names can be allowed one by one (--allow)" : err.msg);
+	if (!p->ok)
+		snprintf(p->fix, sizeof p->fix, "install caisson-edge with its libraries: libssl3, libnghttp2-14, libc-ares2, libyaml-0-2");
+}
+
 /* ---- protections ---- */
 
 struct explain {
@@ -448,6 +465,7 @@ int cmd_doctor(int argc, char **argv)
 	if (first >= 0) {
 		add_id_range(&f);
 		add_transactions(&f);
+		add_boundary(&f);
 	}
 	add_runtimes(&f, deadline);
 	if (first < 0)

@@ -456,6 +456,31 @@ void egress_free(struct egress *e)
 	free(e);
 }
 
+int egress_probe(struct cs_err *err)
+{
+	static const char text[] = "extends: none\nname: probe\nnetwork:\n  allow: [\"probe.example.com\"]\n";
+	struct egress_box_opts o = { .id = "probe", .log = -1 };
+	struct egress_totals totals;
+	struct egress_box *b = NULL;
+	struct profile p = { 0 };
+	struct egress *e = egress_new();
+	int r = profile_load_text(text, sizeof text - 1, "probe", &p, err);
+
+	o.profile = &p;
+	if (r == 0)
+		r = egress_box_new(e, &o, &b, err);
+	if (r == 0)
+		r = open_box(b, err);
+	if (r == 0)
+		egress_box_end(b, &totals, NULL, NULL);
+	if (r == 0 && egress_trouble(e))
+		r = cs_fail(err, CS_E_SYSTEM, 0, "%s", egress_trouble(e));
+	egress_box_free(b);
+	egress_free(e);
+	profile_done(&p);
+	return r;
+}
+
 void egress_forget(struct egress *e)
 {
 	e->pid = -1;

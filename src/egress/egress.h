@@ -100,6 +100,9 @@ void egress_box_end(struct egress_box *b, struct egress_totals *ret, void (*visi
 /* Says why the boundary is not there although it should be, or NULL. */
 const char *egress_trouble(const struct egress *e);
 
+/* Does the boundary start here, with all it needs? */
+int egress_probe(struct cs_err *err);
+
 /* One request to a running boundary by its control socket: "show", "allow RULE".  The reply begins with "ok\n", or is
  * an error. */
 int egress_control(const char *path, const char *request, struct cs_buf *reply, struct cs_err *err);
