@@ -461,7 +461,6 @@ struct intercept *intercept_new(const struct intercept_opts *o)
 	i->verify = o->upstream;
 	if (o->hello)
 		i->hello = *o->hello;
-	i->hello.h2 = false; /* not yet */
 	i->owner = o->owner;
 	i->carry = (struct carry){ .name = i->name, .port = o->port, .secrets = o->secrets, .n_secrets = o->n_secrets };
 	if (o->n_secrets)
