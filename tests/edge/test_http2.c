@@ -78,6 +78,8 @@ static int peer_close(nghttp2_session *s, int32_t id, uint32_t code, void *arg)
 	struct peer_stream *t = peer_find(arg, id, true);
 
 	(void)s;
+	if (!t) /* one of very many */
+		return 0;
 	t->closed = true;
 	t->code = code;
 	return 0;

@@ -5,6 +5,8 @@
  * nothing at all or one request that nobody could read in two ways. */
 #include "edge/world.h"
 
+#include "egress/edge/intercept_internal.h" /* to let time pass */
+
 static char answer[1 << 20];
 
 static struct world *fresh(void)
@@ -949,4 +951,115 @@ TEST(curl_speaks_http_1_1_through_it)
 	w->hello.alpn = w->hello.http11 = true;
 	w->client = c_curl;
 	finish(w);
+}
+
+/* ---- time ---- */
+
+static struct box *latest;
+static int what_is_late;
+
+static void time_passes(struct timer *t)
+{
+	struct intercept *i = latest->i;
+
+	(void)t;
+	if (what_is_late == 0) {
+		T_TRUE(i->head_since);
+		i->head_since -= 30 * 1000;
+	} else if (what_is_late == 1) {
+		T_TRUE(!i->head_since);
+		i->last -= 10 * 60 * 1000;
+	} else {
+		T_TRUE(i->deadline);
+		i->deadline -= 30 * 1000;
+	}
+	loop_timer(i->loop, &i->limit, 0);
+}
+
+static struct timer late = { .fire = time_passes };
+
+static void c_late_head(struct world *w)
+{
+	ask(w, "GET / HTTP/1.1\r\nHost: ");
+	T_STR(answer, "");
+}
+
+static void c_late(struct world *w)
+{
+	ask(w, "");
+	T_STR(answer, "");
+}
+
+static void late_world(int what, void (*client)(struct world *w), const char *closed)
+{
+	struct world *w = fresh();
+
+	what_is_late = what;
+	w->client = client;
+	w->on_new = &late;
+	w->latest = &latest;
+	world_run(w);
+	T_STR(w->closed, closed);
+	free(w);
+}
+
+TEST(a_head_that_takes_too_long_ends_the_connection)
+{
+	late_world(0, c_late_head, "a request's head took too long\n");
+}
+
+TEST(a_connection_that_is_idle_for_long_ends)
+{
+	late_world(1, c_late, "nothing was said for too long\n");
+}
+
+static void c_no_hello(struct world *w)
+{
+	int fd = connect_to(w->port);
+	char b;
+
+	T_INT(read(fd, &b, 1), 0);
+	close(fd);
+}
+
+TEST(a_handshake_that_takes_too_long_ends_the_connection)
+{
+	late_world(2, c_no_hello, "the client's handshake took too long\n");
+}
+
+/* ---- what is left behind ---- */
+
+static void c_half_head(struct world *w)
+{
+	struct conn *c = w_connect(w);
+
+	c_write(c, "GET / HT", 8);
+	c_close(c);
+	c = w_connect(w);
+	c_write(c, "POST / HTTP/1.1\r\nHost: " NAME "\r\nContent-Length: 100\r\n\r\nhalf", 66);
+	usleep(100000);
+	c_close(c);
+	c = w_connect(w);
+	c_write(c, GET("/big"), strlen(GET("/big")));
+	T_TRUE(c_read(c, answer, 1000) > 0);
+	close(c->fd); /* without a word */
+	SSL_free(c->ssl);
+	free(c);
+	c = calloc(1, sizeof *c);
+	c->fd = connect_to(w->port); /* not even a hello */
+	c_close(c);
+}
+
+TEST(clients_that_leave_at_any_time_leave_nothing_behind)
+{
+	struct world *w = fresh();
+	int before = t_count_fds();
+
+	w->client = c_half_head;
+	w->serve = serve_big;
+	w->secret = true;
+	world_run(w);
+	T_INT(w->n_closed, 4);
+	T_INT(t_count_fds(), before);
+	free(w);
 }

@@ -47,6 +47,8 @@ struct world {
 	size_t reply_len;            /* 0: strlen */
 	void (*serve)(struct world *w, struct conn *c); /* NULL: by reply */
 	void (*client)(struct world *w);
+	struct timer *on_new;        /* fires 300 ms after a connection came... */
+	struct box **latest;         /* ...which is this one */
 
 	/* seen; the server's under the lock */
 	pthread_mutex_t lock;
@@ -179,6 +181,10 @@ static inline void w_accept(struct watch *watch, uint32_t events)
 		.hello = &w->hello, .upstream = w->verify, .secrets = w->secrets, .n_secrets = w->secret,
 		.owner = { b, w_dial, w_judge, w_count, w_done, w_closed },
 	});
+	if (w->on_new) {
+		*w->latest = b;
+		loop_timer(w->loop, w->on_new, 300);
+	}
 }
 
 static inline void w_tick(struct timer *t);

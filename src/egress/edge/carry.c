@@ -294,3 +294,49 @@ bool carry_response(const struct carry *c, struct head *h, bool body, size_t *ma
 	}
 	return true;
 }
+
+/* ---- bodies ---- */
+
+enum { PIECE_MAX = 16 * 1024, FORM_MAX = 16 }; /* bytes of the longest form, for each of the value's */
+
+struct mask *masks_get(struct masks *p, const struct carry *c)
+{
+	size_t longest = 0;
+
+	if (!c->n_secrets)
+		return NULL;
+	for (size_t i = 0; i < c->n_secrets; i++)
+		if (c->secrets[i]->value_len > longest)
+			longest = c->secrets[i]->value_len;
+	if (!p->clean.data) {
+		p->clean.max = PIECE_MAX + longest * FORM_MAX + 1024;
+		p->clean.cap = p->clean.max + 1;
+		p->clean.data = cs_calloc(p->clean.cap, 1);
+	}
+	return p->n ? p->spare[--p->n] : mask_new(c->secrets, c->n_secrets);
+}
+
+void masks_put(struct masks *p, struct mask *m, bool ended)
+{
+	if (m && ended && p->n < sizeof p->spare / sizeof *p->spare)
+		p->spare[p->n++] = m;
+	else
+		mask_free(m);
+}
+
+void masks_done(struct masks *p)
+{
+	while (p->n)
+		mask_free(p->spare[--p->n]);
+	if (p->clean.data)
+		OPENSSL_cleanse(p->clean.data, p->clean.cap);
+	cs_buf_done(&p->clean);
+}
+
+bool masks_feed(struct masks *p, struct mask *m, const void *data, size_t n, bool last, size_t *masked)
+{
+	p->clean.len = 0;
+	p->clean.over = false;
+	*masked += mask_feed(m, data, n, last, &p->clean);
+	return !p->clean.over;
+}

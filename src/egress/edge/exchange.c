@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRAIN_MAX = 64 * 1024, PIECE = 16 * 1024, INTERIM_MAX = 16, MASKED_MAX = 1024 * 1024 };
+enum { DRAIN_MAX = 64 * 1024, PIECE = 16 * 1024, INTERIM_MAX = 16 };
 
 enum ask { ASK_HEAD, ASK_UPSTREAM, ASK_BODY, ASK_DRAIN, ASK_SENT };
 enum answer { ANSWER_NONE, ANSWER_HEAD, ANSWER_BODY };
@@ -47,7 +47,7 @@ static void forget_request(struct exchange *x)
 	head_done(&x->req);
 	free(x->method);
 	free(x->path);
-	mask_free(x->mask);
+	masks_put(&x->i->masks, x->mask, x->body_in.done);
 	x->method = x->path = NULL;
 	x->mask = NULL;
 	x->status = 0;
@@ -412,8 +412,8 @@ static bool begin_answer(struct exchange *x, struct head *h)
 		return true;
 	http1_body_begin(&x->body_in, kind, h->length);
 	x->answer = ANSWER_BODY;
-	if (i->carry.heads && has_body)
-		x->mask = mask_new(i->carry.secrets, i->carry.n_secrets);
+	if (has_body)
+		x->mask = masks_get(&i->masks, &i->carry);
 	if (x->body_in.done)
 		end_exchange(x);
 	return true;
@@ -426,7 +426,7 @@ static void no_answer(struct exchange *x)
 	/* A server may close a connection that was idle, just as a request comes: the client is shown what
 	 * it would have seen, and asks again. */
 	if (x->reused && !i->server.in.len && !x->interim)
-		intercept_kill(i, "the server closed an idle connection");
+		intercept_close(i, "the server closed an idle connection");
 	else
 		fail_upstream(x, "the server ended the connection without an answer");
 }
@@ -475,15 +475,11 @@ static bool pass_content(struct exchange *x, const char *piece, size_t n, bool l
 	size_t before = out->len;
 	bool ok;
 
-	if (x->mask) {
-		struct cs_buf clean = CS_BUF(MASKED_MAX);
-
-		x->masked += mask_feed(x->mask, piece, n, last, &clean);
-		ok = !clean.over && write_content(x, clean.data, clean.len, last);
-		cs_buf_done(&clean);
-	} else {
+	if (x->mask)
+		ok = masks_feed(&x->i->masks, x->mask, piece, n, last, &x->masked) &&
+		     write_content(x, x->i->masks.clean.data, x->i->masks.clean.len, last);
+	else
 		ok = write_content(x, piece, n, last);
-	}
 	if (!ok)
 		intercept_kill(x->i, "no memory");
 	return ok && intercept_count(x->i, 0, out->len - before);

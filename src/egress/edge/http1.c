@@ -218,6 +218,7 @@ static bool parse_response(const char *data, size_t len, const char *method, str
 	if (h->status < 200 || h->status == 204) {
 		h->body = BODY_NONE;
 		h->has_length = false;
+		h->length = 0;
 	} else if (!strcmp(method, "HEAD") || h->status == 304) {
 		h->body = BODY_NONE;
 	} else {
@@ -295,7 +296,7 @@ bool http1_write_chunk(const void *data, size_t n, struct bytes *out)
 /* ---- bodies ---- */
 
 enum { CHUNK_SIZE, CHUNK_EXT, CHUNK_SIZE_LF, CHUNK_DATA, CHUNK_DATA_CR, CHUNK_DATA_LF, TRAILER, TRAILER_LF };
-enum { CHUNK_DIGITS = 15, CHUNK_LINE_MAX = 1024, CHUNK_EXTRA_MAX = 64 * 1024 };
+enum { CHUNK_DIGITS = 15, CHUNK_LINE_MAX = 1024, TRAILERS_MAX = 16 * 1024 };
 
 void http1_body_begin(struct http1_body *b, enum body_kind kind, uint64_t length)
 {
@@ -333,15 +334,17 @@ static bool chunk_size_byte(struct http1_body *b, char c)
 /* A byte of an extension or a trailer, which are dropped. */
 static bool is_extra(struct http1_body *b, char c)
 {
-	return ((unsigned char)c >= 0x20 || c == '\t') && c != 0x7f && ++b->line <= CHUNK_LINE_MAX && ++b->extra <= CHUNK_EXTRA_MAX;
+	return ((unsigned char)c >= 0x20 || c == '\t') && c != 0x7f && ++b->line <= CHUNK_LINE_MAX;
 }
 
 static bool trailer_end(struct http1_body *b, char c)
 {
+	if (c != '\n')
+		return false;
 	b->done = !b->line;
 	b->line = 0;
 	b->state = TRAILER;
-	return c == '\n';
+	return true;
 }
 
 /* One byte of what is not content. */
@@ -369,7 +372,7 @@ static bool chunk_byte(struct http1_body *b, char c)
 		if (c == '\r')
 			b->state = TRAILER_LF;
 		/* A line that begins with space would be folded into the one before. */
-		return c == '\r' || ((b->line || (c != ' ' && c != '\t')) && is_extra(b, c));
+		return c == '\r' || ((b->line || (c != ' ' && c != '\t')) && is_extra(b, c) && ++b->extra <= TRAILERS_MAX);
 	case TRAILER_LF:
 		return trailer_end(b, c);
 	default:

@@ -25,7 +25,6 @@ enum {
 	STREAM_WINDOW = 256 * 1024,
 	SESSION_WINDOW = 1024 * 1024,
 	DRAIN_MAX = 64 * 1024,
-	MASKED_MAX = 1024 * 1024,
 	INTERIM_MAX = 16,
 	WINDOW_MS = 10 * 1000,         /* in which there may be at most: */
 	RESETS_MAX = 300,
@@ -46,6 +45,7 @@ struct stream2 {
 	bool sent;                /* the answer is out */
 	bool client_gone, server_gone;
 	bool trailing;            /* the head that comes is trailers */
+	bool unmasked;            /* the mask has seen the end */
 	struct head trailers;
 	size_t drained, masked;
 	unsigned interim;
@@ -159,7 +159,7 @@ static void free_stream(struct stream2 *t)
 	free(t->path);
 	bytes_done(&t->up);
 	bytes_done(&t->down);
-	mask_free(t->mask);
+	masks_put(&t->h->i->masks, t->mask, t->unmasked);
 	free(t);
 }
 
@@ -676,8 +676,8 @@ static bool begin_answer(struct stream2 *t, bool end)
 	t->answered = true;
 	t->status = t->resp.status;
 	t->down_end = end;
-	if (i->carry.heads && !end)
-		t->mask = mask_new(i->carry.secrets, i->carry.n_secrets);
+	if (!end)
+		t->mask = masks_get(&i->masks, &i->carry);
 	if (!t->client_gone)
 		(void)nghttp2_submit_response(h->c, t->cid, nv, n, end ? NULL : &from);
 	free(nv);
@@ -698,18 +698,15 @@ static bool interim(struct stream2 *t)
 	return true;
 }
 
-/* Content, unmasked.  false: no room, which the windows should not allow. */
+/* Content, which is masked on its way.  false: no room, which the windows should not allow. */
 static bool add_down(struct stream2 *t, const void *data, size_t n, bool last)
 {
-	struct cs_buf clean = CS_BUF(MASKED_MAX);
-	bool ok;
+	struct masks *m = &t->h->i->masks;
 
 	if (!t->mask)
 		return bytes_add(&t->down, data, n);
-	t->masked += mask_feed(t->mask, data, n, last, &clean);
-	ok = !clean.over && bytes_add(&t->down, clean.data, clean.len);
-	cs_buf_done(&clean);
-	return ok;
+	t->unmasked = last;
+	return masks_feed(m, t->mask, data, n, last, &t->masked) && bytes_add(&t->down, m->clean.data, m->clean.len);
 }
 
 static void end_answer(struct stream2 *t)

@@ -41,6 +41,7 @@ static void free_now(void *arg)
 	h2_free(i->h2);
 	stream_done(&i->client);
 	stream_done(&i->server);
+	masks_done(&i->masks);
 	mask_free(i->carry.heads);
 	free(i->name);
 	free(i);

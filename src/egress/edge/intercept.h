@@ -13,7 +13,9 @@
  *
  * Trust              both ends are hostile; the owner's callbacks are ours.
  * Ownership          intercept_new() takes the client's descriptor; the object frees
- *                    itself (loop_defer) after `closed` was called, once.
+ *                    itself (loop_defer) after `closed` was called, once.  A dial that
+ *                    is under way then is the owner's to end; nothing answers it.
+ * Process            SIGPIPE must be ignored: TLS writes with write(2).
  * Failure            a refused request gets a 403 with a JSON body; whatever cannot be
  *                    understood ends the connection.
  */
