@@ -479,6 +479,23 @@ TEST(a_secret_goes_into_its_header_and_its_echo_is_masked_over_frames)
 	free(w);
 }
 
+static void c_secret_once(struct world *w)
+{
+	me_open(w);
+	T_STR(me_wait(me_get("/echo"))->body, "<<***********************>>");
+	me_close();
+}
+
+TEST(a_value_is_not_left_in_memory)
+{
+	struct world *w = fresh();
+
+	w->client = c_secret_once;
+	w->secret = w->apart = true;
+	world_run(w);
+	free(w);
+}
+
 static void c_trailers(struct world *w)
 {
 	struct peer_stream *t;

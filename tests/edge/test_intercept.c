@@ -886,6 +886,36 @@ TEST(an_echoed_secret_is_masked_in_head_and_body_in_every_form_over_chunks)
 	free(w);
 }
 
+static void c_echo_once(struct world *w)
+{
+	echo_now = 0;
+	split_at = 9;
+	ask(w, GET_CLOSE("/"));
+	T_TRUE(strstr(answer, "X-Echo: *"));
+	ask(w, GET_CLOSE("/deny"));
+}
+
+TEST(a_value_that_is_left_in_freed_memory_would_be_found)
+{
+	char *copy = malloc(256);
+
+	strcpy(copy + 100, VALUE);
+	__asm__ volatile("" ::"r"(copy) : "memory"); /* it is used, compiler */
+	T_TRUE(w_in_memory("9876543210+eulaV/t3rc3s") > 0);
+	free(copy);
+	T_TRUE(w_in_memory("9876543210+eulaV/t3rc3s") > 0);
+}
+
+TEST(a_value_is_not_left_in_memory)
+{
+	struct world *w = fresh();
+
+	w->client = c_echo_once;
+	w->serve = serve_echo;
+	w->secret = w->apart = true;
+	finish(w);
+}
+
 static void c_encoded(struct world *w)
 {
 	ask(w, GET("/"));

@@ -62,7 +62,7 @@ static void f_closed(void *arg, const char *why)
 /* ---- what the server would see ---- */
 
 struct seen {
-	bool authority, auth, wrong;
+	bool authority, auth;
 };
 
 static int u_begin(nghttp2_session *s, const nghttp2_frame *f, void *arg)
@@ -92,7 +92,7 @@ static int u_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *n
 	if (is(":path", n, nl))
 		MUST(vl < 5 || memcmp(v, "/deny", 5));
 	if (is("authorization", n, nl)) {
-		MUST(!seen->auth && is("Bearer 0123456789abcdef", v, vl));
+		MUST(!seen->auth && memmem(v, vl, "0123456789abcdef", 16));
 		seen->auth = true;
 	}
 	MUST(!is("host", n, nl) && !is("range", n, nl) && !is("connection", n, nl));
@@ -179,6 +179,11 @@ static void turns(struct intercept *i, nghttp2_session *o, int *ends)
 	look(o, ends[1]);
 }
 
+static void stop(void *l)
+{
+	loop_stop(l);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct secret secret = { .name = (char *)"S", .placeholder = (char *)"caisson-secret-S-0", .value = (char *)"0123456789abcdef",
@@ -218,11 +223,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		intercept_kill(i, NULL);
 	MUST(closed == 1);
 	MUST(done >= judged);
-	loop_stop(l);
-	/* frees what was deferred */
-	struct timer t = { 0 };
-	(void)t;
-	loop_defer(l, (void (*)(void *))loop_stop, l);
+	loop_defer(l, stop, l); /* what was deferred before is freed first */
 	(void)loop_run(l);
 	nghttp2_session_del(o);
 	close(ends[0]);
