@@ -5,9 +5,14 @@
     world  behind a veth: "public" servers, a "private" one, a "metadata" service,
            a name server that can lie
 
+What its servers heard is in files that seen(), raw() and asked() read: tests run side by side, so
+each puts a word of its own into what it sends, and looks for that.
+
 No packet leaves the machine: neither namespace has any other interface.  enter() must come
 first: it starts the program again in new namespaces (root only).
 """
+import base64
+import gzip
 import http.server
 import json
 import os
@@ -27,8 +32,13 @@ PUBLIC, PUBLIC2, PUBLIC6 = "93.184.216.34", "151.101.1.69", "2606:2800:220:1::1"
 PRIVATE, METADATA, CGNAT, PRIVATE6 = "10.77.0.5", "169.254.169.254", "100.64.7.7", "fd00:77::5"
 METADATA6 = "fd00:ec2::254"
 ALL = [PUBLIC, PUBLIC2, PRIVATE, METADATA, CGNAT, DNS, "64.6.64.6"]
-ALL6 = [PUBLIC6, PRIVATE6, METADATA6, "64:ff9b::a4d:5", "2002:a4d:5::1", "2001::f5b2:fffa"]
-TCP_PORTS = (22, 5432, 7777)  # echo what they hear, after a line that says where they are
+ALL6 = [PUBLIC6, PRIVATE6, METADATA6, "64:ff9b::a4d:5", "64:ff9b::a9fe:a9fe", "2002:a4d:5::1", "2001::f5b2:fffa", "::a4d:5"]
+TCP_PORTS = (22, 5432, 7777, 8000, 8001, 8002, 8003, 853)  # echo what they hear, after a line that says where they are
+HTTP_PORTS, TLS_PORTS = (80, 8080), (443, 8443)
+RAW_PORT, RAW_TLS_PORT = 8081, 8444  # write down every byte, and answer every piece with 200
+LIAR_PORT = 9443    # TLS with a certificate that nobody has signed
+SILENT_PORT = 9999  # takes connections and says nothing
+OWN_PORT = 7777     # the host's own servers: they say where they are, as those above
 
 ZONE = {
     "public.example.com": ["A " + PUBLIC, "AAAA " + PUBLIC6],
@@ -58,7 +68,29 @@ ZONE = {
     "trap.example.com": ["CNAME trap2.example.com"],
     "trap2.example.com": ["CNAME private.example.com"],
     "mixed.example.com": ["A " + PRIVATE, "A " + PUBLIC],
+    "mixed6.example.com": ["A " + PRIVATE, "AAAA " + PUBLIC6],
     "metadata.google.internal": ["A " + METADATA],
+    "loop2.example.com": ["A 127.8.9.1"],
+    "zero6.example.com": ["AAAA ::"],
+    "own6.example.com": ["AAAA fd99::1"],
+    "linklocal.example.com": ["A 169.254.7.7"],
+    "linklocal6.example.com": ["AAAA fe80::1"],
+    "multicast6.example.com": ["AAAA ff02::1"],
+    "broadcast.example.com": ["A 255.255.255.255"],
+    "compat.example.com": ["AAAA ::" + PRIVATE],
+    "mappedloop.example.com": ["AAAA ::ffff:127.0.0.1"],
+    "mappedmeta.example.com": ["AAAA ::ffff:" + METADATA],
+    "nat64meta.example.com": ["AAAA 64:ff9b::a9fe:a9fe"],
+    "ours.example.com": ["A 198.18.0.1"],
+    "loopchain.example.com": ["CNAME loopchain2.example.com"],
+    "loopchain2.example.com": ["CNAME loopchain.example.com"],
+    "short.example.com": ["A " + PUBLIC],
+    "nested.pub.example.com": ["A " + PUBLIC],
+    "deep.nested.pub.example.com": ["A " + PUBLIC],
+    "pub.example.com": ["A " + PUBLIC],
+    "evil.example.net": ["A " + PUBLIC2],
+    "evilexample.com": ["A " + PUBLIC2],
+    "db.internal.example.com": ["A " + PRIVATE],
 }
 
 
@@ -77,6 +109,11 @@ def enter():
 # ---- what runs in the world ----
 
 
+def put(kind, what):
+    with open(os.environ["CS_WORLD_LOG"] + "." + kind, "a") as f:
+        f.write(json.dumps(what) + "\n")
+
+
 def name_bytes(name):
     return b"".join(bytes([len(p)]) + p.encode() for p in name.split(".") if p) + b"\0"
 
@@ -85,7 +122,7 @@ class Names:
     """A name server; `rebind.example.com` is public when first asked and private after that, `flip-N` too."""
 
     def __init__(self):
-        self.asked, self.log = {}, []
+        self.asked = {}
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.sock.bind((DNS, 53))
         threading.Thread(target=self.serve, daemon=True).start()
@@ -106,7 +143,7 @@ class Names:
             at += 1 + q[at]
         name, kind = ".".join(labels).lower(), struct.unpack(">H", q[at + 1:at + 3])[0]
         question = q[12:at + 5]
-        self.log.append((name, kind))
+        put("dns", {"name": name, "type": kind})
         if name == "silent.example.com":
             return None
         if name == "broken.example.com":
@@ -173,22 +210,41 @@ class Web(http.server.BaseHTTPRequestHandler):
                 self.rfile.readline()
                 if not n:
                     break
-        with open(os.environ["CS_WORLD_LOG"], "a") as f:
-            f.write(json.dumps({"at": self.connection.getsockname()[0], "port": self.connection.getsockname()[1], "method": self.command,
-                                "path": self.path, "headers": self.headers.items(), "body": body.decode("latin1")[:4096]}) + "\n")
+        put("http", {"at": self.connection.getsockname()[0].removeprefix("::ffff:"), "port": self.connection.getsockname()[1],
+                     "tls": isinstance(self.connection, ssl.SSLSocket), "method": self.command, "path": self.path, "headers": self.headers.items(),
+                     "body": body.decode("latin1")[:4096]})
         if self.path.startswith("/echo"):
             return self.reply(body, "application/octet-stream")
         if self.path.startswith("/headers-echo"):
             text = json.dumps(dict(self.headers.items())).encode()
             return self.reply(text, headers=[("X-Seen", self.headers.get("Authorization", ""))])
+        if self.path.startswith("/forms"):
+            said = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+            forms = {"plain": said, "base64": base64.b64encode(said.encode()).decode(),
+                     "base64 of more": base64.b64encode(b"ab" + said.encode() + b"c").decode(),
+                     "url": base64.urlsafe_b64encode(said.encode()).decode(), "percent": "".join(f"%{b:02x}" for b in said.encode()),
+                     "json": "".join(f"\\u{ord(c):04x}" for c in said)}
+            text = "".join(f"{k}={v}\n" for k, v in forms.items()).encode()
+            return self.reply(text, "text/plain", headers=[(f"X-{k.replace(' ', '-')}", v) for k, v in forms.items()])
+        if self.path.startswith("/split"):  # the secret comes in two pieces
+            said = (self.headers.get("Authorization") or "").encode()
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for part in (said[:12], said[12:15], said[15:]):
+                if part:
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+                    self.wfile.flush()
+                    time.sleep(0.05)
+            self.wfile.write(b"0\r\n\r\n")
+            return
         if self.path.startswith("/gzip"):
-            import gzip
             return self.reply(gzip.compress(json.dumps(dict(self.headers.items())).encode()), headers=[("Content-Encoding", "gzip")])
         if self.path.startswith("/redirect?"):
             return self.reply(b"", status=302, headers=[("Location", self.path.split("?", 1)[1])])
         if self.path.startswith("/size/"):
             return self.reply(b"x" * int(self.path[6:]), "application/octet-stream")
-        self.reply(json.dumps({"at": self.connection.getsockname()[0], "host": self.headers.get("Host"), "path": self.path,
+        self.reply(json.dumps({"at": self.connection.getsockname()[0].removeprefix("::ffff:"), "host": self.headers.get("Host"), "path": self.path,
                                "method": self.command, "headers": dict(self.headers.items())}).encode())
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = do_OPTIONS = do
@@ -227,31 +283,76 @@ class Tls(Threading):
         self.RequestHandlerClass(s, who, self)
 
 
-def echo(port):
-    s = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=512)
+def listen(port):
+    return socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=512)
 
-    def one(c):
-        with c:
-            try:
-                c.sendall(f"at {c.getsockname()[0].removeprefix('::ffff:')} {port}\n".encode())
-                while b := c.recv(1 << 16):
-                    c.sendall(b)
-            except OSError:
-                pass
 
-    def serve():
+def serve(listener, one):
+    def each():
         while True:
-            threading.Thread(target=one, args=(s.accept()[0],), daemon=True).start()
-    threading.Thread(target=serve, daemon=True).start()
+            c = listener.accept()[0]
+            threading.Thread(target=guarded, args=(one, c), daemon=True).start()
+    threading.Thread(target=each, daemon=True).start()
+
+
+def guarded(one, c):
+    with c:
+        try:
+            one(c)
+        except OSError:
+            pass
+
+
+def where(c):
+    return "at {} {}\n".format(c.getsockname()[0].removeprefix("::ffff:"), c.getsockname()[1]).encode()
+
+
+def echo(c):
+    c.sendall(where(c))
+    while b := c.recv(1 << 16):
+        c.sendall(b)
+
+
+def record(c):
+    """Nothing is understood here: what came is written down, and each piece is answered."""
+    number = f"{os.getpid()}-{time.monotonic_ns()}"
+    while b := c.recv(1 << 16):
+        put("raw", {"conn": number, "at": c.getsockname()[0].removeprefix("::ffff:"), "port": c.getsockname()[1], "data": b.decode("latin1")})
+        c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nraw\n")
+
+
+def silence(c):
+    while c.recv(1 << 16):
+        pass
+
+
+def with_tls(context, one):
+    def wrapped(c):
+        c.settimeout(20)
+        with context.wrap_socket(c, server_side=True) as s:
+            s.settimeout(None)
+            one(s)
+    return wrapped
+
+
+def tls_context(directory, name):
+    c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    c.load_cert_chain(f"{directory}/{name}.pem")
+    return c
 
 
 def world_main(directory):
+    good = Tls.context = tls_context(directory, "server")
     for p in TCP_PORTS:
-        echo(p)
-    threading.Thread(target=Threading(("::", 80), Web).serve_forever, daemon=True).start()
-    Tls.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    Tls.context.load_cert_chain(directory + "/server.pem")
-    threading.Thread(target=Tls(("::", 443), Web).serve_forever, daemon=True).start()
+        serve(listen(p), echo)
+    for p in HTTP_PORTS:
+        threading.Thread(target=Threading(("::", p), Web).serve_forever, daemon=True).start()
+    for p in TLS_PORTS:
+        threading.Thread(target=Tls(("::", p), Web).serve_forever, daemon=True).start()
+    serve(listen(RAW_PORT), record)
+    serve(listen(RAW_TLS_PORT), with_tls(good, record))
+    serve(listen(LIAR_PORT), with_tls(tls_context(directory, "liar"), record))
+    serve(listen(SILENT_PORT), silence)
     Names()
     print("ready", flush=True)
     sys.stdin.read()  # until who started us is gone
@@ -264,9 +365,10 @@ class World:
     def __init__(self):
         self.dir = tempfile.mkdtemp(prefix="cs-world-")
         os.chmod(self.dir, 0o755)
-        self.log = self.dir + "/requests"
+        self.log = self.dir + "/heard"
         self.ca = self.dir + "/ca.pem"
-        open(self.log, "w").close()
+        for kind in ("http", "raw", "dns"):
+            open(f"{self.log}.{kind}", "w").close()
         self.make_certificates()
         env = {**os.environ, "CS_WORLD_LOG": self.log, "CS_WORLD": "in"}
         self.proc = subprocess.Popen(["unshare", "--net", sys.executable, __file__, "--wait", self.dir], stdin=subprocess.PIPE,
@@ -278,11 +380,12 @@ class World:
         if self.proc.stdout.readline() != b"ready\n":
             raise RuntimeError("the world does not start")
         self.make_files()
+        serve(listen(OWN_PORT), echo)
         self.env = {"SSL_CERT_FILE": self.ca}
 
     def make_certificates(self):
         d = self.dir
-        names = sorted(n for n in ZONE if n.endswith((".com", ".org"))) + ["*.wild.example.org", "rebind.example.com"]
+        names = sorted(n for n in ZONE if n.endswith((".com", ".org", ".net"))) + ["*.wild.example.org", "rebind.example.com"]
         run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", d + "/ca.key", "-out", self.ca,
             "-days", "30", "-subj", "/CN=the world's CA", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
         run("openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", d + "/server.key", "-out", d + "/server.csr",
@@ -294,6 +397,10 @@ class World:
         with open(d + "/server.pem", "w") as out:
             for p in ("/server.key", "/server.crt"):
                 out.write(open(d + p).read())
+        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", d + "/liar.pem", "-out", d + "/liar.crt",
+            "-days", "30", "-subj", "/CN=public.example.com", "-addext", "subjectAltName=" + ",".join("DNS:" + n for n in names))
+        with open(d + "/liar.pem", "a") as out:
+            out.write(open(d + "/liar.crt").read())
 
     def make_network(self):
         ns = ["nsenter", f"--net=/proc/{self.proc.pid}/ns/net"]
@@ -320,12 +427,24 @@ class World:
                 f.write(text)
             run("mount", "--bind", f"{self.dir}/{name}", "/etc/" + name)
 
-    def requests(self):
-        """What servers of HTTP were asked since the last call."""
-        with open(self.log) as f:
-            lines = [json.loads(x) for x in f]
-        open(self.log, "w").close()
-        return lines
+    def heard(self, kind):
+        with open(f"{self.log}.{kind}") as f:
+            return [json.loads(x) for x in f.read().splitlines()]
+
+    def seen(self, word=""):
+        """Requests that servers of HTTP took, with the word somewhere in them."""
+        return [r for r in self.heard("http") if word in json.dumps(r)]
+
+    def raw(self, word=""):
+        """What came to a recorder, one text for each connection, with the word in it."""
+        texts = {}
+        for r in self.heard("raw"):
+            texts[r["conn"]] = texts.get(r["conn"], "") + r["data"]
+        return [t for t in texts.values() if word in t]
+
+    def asked(self, word=""):
+        """Names that the name server was asked for."""
+        return [r["name"] for r in self.heard("dns") if word in r["name"]]
 
     def close(self):
         self.proc.stdin.close()
