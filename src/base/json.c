@@ -116,7 +116,7 @@ void cs_json_num(struct cs_json *j, const char *key, double value)
 {
 	lead(j, key);
 	if (isfinite(value))
-		cs_buf_fmt(j->out, "%.6g", value);
+		cs_buf_fmt(j->out, "%.15g", value); /* a time in seconds has 13 digits before it is of use */
 	else
 		cs_buf_str(j->out, "null"); /* JSON has no word for it */
 }

@@ -212,6 +212,9 @@ static int listen_at(struct box *b, const struct net_addr *a, uint16_t port, str
 		return cs_fail(err, CS_E_SYSTEM, errno, "make a socket in the sandbox's network");
 	(void)getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
 	len = sockaddr_make(a, port, domain == AF_INET6, &ss);
+	/* A local route is enough to bind to an IPv4 address; IPv6 wants it to be an interface's own. */
+	if (domain == AF_INET6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &(int){ 1 }, sizeof(int));
 	if (bind(fd, (struct sockaddr *)&ss, len) < 0 || listen(fd, SOMAXCONN) < 0) {
 		int sys = errno;
 

@@ -159,7 +159,6 @@ static void say_no(struct conn *c, const char *reason, const char *fix)
 	if (fix && *fix)
 		cs_json_str(&j, "allow", fix);
 	cs_json_end(&j, '}');
-	cs_buf_char(&body, '\n');
 	cs_buf_fmt(&head, "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s", body.len,
 		   cs_buf_text(&body));
 	end_with(c, cs_buf_text(&head), head.len);

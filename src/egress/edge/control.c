@@ -125,7 +125,6 @@ static void show_json(struct box *b, struct cs_buf *out)
 	}
 	cs_json_end(&j, ']');
 	cs_json_end(&j, '}');
-	cs_buf_char(out, '\n');
 }
 
 static void show_text(struct box *b, struct cs_buf *out)

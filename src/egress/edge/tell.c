@@ -88,7 +88,6 @@ void tell_event(struct box *b, const struct event *e)
 	if (e->ms)
 		cs_json_u64(&j, "ms", *e->ms);
 	cs_json_end(&j, '}');
-	cs_buf_char(&text, '\n');
 	(void)cs_write_all(b->log, cs_buf_text(&text), text.len); /* a full disk must not end the network */
 }
 
