@@ -4,6 +4,7 @@
  * The same for HTTP/1.1 and HTTP/2, so that neither is a way around the other.
  * Heads come here parsed, and with framing taken out of them.
  */
+#include "egress/edge/edge.h"
 #include "egress/edge/intercept_internal.h"
 
 #include <ctype.h>
@@ -18,6 +19,8 @@ static bool is_our_authority(const struct carry *c, const char *text)
 	size_t n = strlen(c->name);
 	char port[8];
 
+	if (!edge_checks(EDGE_CHECK_host))
+		return true;
 	if (strncasecmp(text, c->name, n))
 		return false;
 	text += n;
@@ -189,7 +192,7 @@ static bool check_authority(const struct carry *c, struct head *h, struct refusa
 	for (size_t i = 0; i < h->n; i++) /* HTTP/2 may have it beside :authority */
 		if (!strcasecmp(h->f[i].name, "host") && !is_our_authority(c, h->f[i].value))
 			return refuse(no, 421, "misdirected", "this connection is for %s only", c->name);
-	own = has_port(h->authority) ? cs_printf("%s:%u", c->name, c->port) : cs_strdup(c->name);
+	own = !edge_checks(EDGE_CHECK_host) ? cs_strdup(h->authority) : has_port(h->authority) ? cs_printf("%s:%u", c->name, c->port) : cs_strdup(c->name);
 	/* The absolute form is compared with what was sent, before it is brought into ours. */
 	if (!check_target(c, h, no)) {
 		free(own);

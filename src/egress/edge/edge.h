@@ -45,7 +45,7 @@ enum {
 };
 
 /* What the attack tests' positive controls leave out; always on in a release. */
-#define EDGE_CHECKS(X) X(address) X(own) X(sni) X(ech) X(host) X(smuggle) X(mask) X(rate) X(verify) X(name)
+#define EDGE_CHECKS(X) X(address) X(own) X(sni) X(ech) X(host) X(mask) X(rate) X(verify)
 enum edge_check {
 #define X(name) EDGE_CHECK_##name,
 	EDGE_CHECKS(X)
