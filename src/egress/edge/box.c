@@ -204,21 +204,12 @@ struct host *box_host_at(struct box *b, const struct net_addr *a, bool *ret_lite
 
 static int listen_at(struct box *b, const struct net_addr *a, uint16_t port, struct cs_err *err)
 {
-	struct sockaddr_storage ss;
-	int fd = box_socket(b), domain = AF_INET6;
-	socklen_t len = sizeof domain;
+	int fd = box_socket_at(b, a, port);
 
-	if (fd < 0)
-		return cs_fail(err, CS_E_SYSTEM, errno, "make a socket in the sandbox's network");
-	(void)getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
-	len = sockaddr_make(a, port, domain == AF_INET6, &ss);
-	/* A local route is enough to bind to an IPv4 address; IPv6 wants it to be an interface's own. */
-	if (domain == AF_INET6)
-		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &(int){ 1 }, sizeof(int));
-	if (bind(fd, (struct sockaddr *)&ss, len) < 0 || listen(fd, SOMAXCONN) < 0) {
+	if (fd < 0 || listen(fd, SOMAXCONN) < 0) {
 		int sys = errno;
 
-		close(fd);
+		cs_close_p(&fd);
 		return cs_fail(err, CS_E_SYSTEM, sys, "listen on port %u inside", port);
 	}
 	return add_listener(b, fd, a, port) < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "watch a listener") : 0;

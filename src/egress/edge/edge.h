@@ -159,6 +159,7 @@ struct host *box_host_at(struct box *b, const struct net_addr *a, bool *ret_lite
 /* ---- sockets.c ---- */
 int maker_start(struct edge *e); /* -1: errno */
 int box_socket(struct box *b);  /* a fresh one of its namespace: TCP, both families, non-blocking; -1: errno */
+int box_socket_at(struct box *b, const struct net_addr *a, uint16_t port); /* the same, bound; any port */
 int box_route(struct box *b, const struct net_addr *net, unsigned bits);
 struct net_addr sockaddr_addr(const void *sockaddr, uint16_t *ret_port);
 /* Of an IPv6 socket when both: IPv4 is mapped. */

@@ -24,10 +24,16 @@
 
 enum { BATCH = 16 };
 
+/* What is to be done in a namespace. */
+struct order {
+	enum { MAKE_SPARE, MAKE_BOUND, ADD_ROUTE } what;
+	struct sys_net_range net; /* of BOUND the address */
+	uint16_t port;
+};
+
 struct job {
 	int netns;
-	bool is_route;
-	struct sys_net_range route;
+	struct order order;
 	int fds[BATCH];
 	size_t n;
 	int sys;
@@ -52,6 +58,27 @@ static int fresh(void)
 	return fd < 0 && errno == EAFNOSUPPORT ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : fd;
 }
 
+/* In there, where ports below 1024 may be had. */
+static int bound(const struct order *o)
+{
+	struct net_addr a = { .family = o->net.family };
+	struct sockaddr_storage ss;
+	int fd = fresh(), domain = AF_INET6;
+	socklen_t len = sizeof domain;
+
+	if (fd < 0)
+		return -1;
+	memcpy(a.b, o->net.addr, sizeof a.b);
+	(void)getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
+	len = sockaddr_make(&a, o->port, domain == AF_INET6, &ss);
+	/* A local route is enough to bind to an IPv4 address; IPv6 wants it to be an interface's own. */
+	if (domain == AF_INET6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &(int){ 1 }, sizeof(int));
+	if (bind(fd, (struct sockaddr *)&ss, len) < 0)
+		cs_close_p(&fd), fd = -1;
+	return fd;
+}
+
 static int do_job(void *arg)
 {
 	struct job *j = arg;
@@ -61,8 +88,14 @@ static int do_job(void *arg)
 		j->sys = errno;
 		return 0;
 	}
-	if (j->is_route) {
-		j->sys = sys_net_take(&j->route, 1, false) < 0 ? errno : 0;
+	if (j->order.what == ADD_ROUTE) {
+		j->sys = sys_net_take(&j->order.net, 1, false) < 0 ? errno : 0;
+		return 0;
+	}
+	if (j->order.what == MAKE_BOUND) {
+		j->fds[0] = bound(&j->order);
+		j->n = j->fds[0] >= 0;
+		j->sys = j->n ? 0 : errno;
 		return 0;
 	}
 	for (j->n = 0; j->n < BATCH; j->n++) {
@@ -114,10 +147,9 @@ static _Noreturn void make_forever(int sock)
 
 		if (len < 0)
 			_exit(0);
-		j.is_route = (size_t)len == sizeof j.route;
-		if (j.is_route)
-			memcpy(&j.route, text, sizeof j.route);
-		if (n != 1 || is_own(j.netns))
+		if ((size_t)len == sizeof j.order)
+			memcpy(&j.order, text, sizeof j.order);
+		if (n != 1 || (size_t)len != sizeof j.order || is_own(j.netns))
 			j.sys = EPERM;
 		else
 			(void)run_inside(&j); /* j.sys tells */
@@ -159,7 +191,7 @@ static int ask_maker(struct edge *e, struct job *j)
 	char text[EGRESS_TEXT_MAX + 1];
 
 	j->n = BATCH;
-	if (egress_send(e->maker, &m, &j->route, j->is_route ? sizeof j->route : 0, &j->netns, 1) < 0 ||
+	if (egress_send(e->maker, &m, &j->order, sizeof j->order, &j->netns, 1) < 0 ||
 	    egress_receive(e->maker, &m, text, j->fds, &j->n) < 0) {
 		j->n = 0;
 		return -1;
@@ -188,10 +220,18 @@ int box_socket(struct box *b)
 
 int box_route(struct box *b, const struct net_addr *net, unsigned bits)
 {
-	struct job j = { .netns = b->netns, .is_route = true, .route = { .family = net->family, .bits = (uint8_t)bits } };
+	struct job j = { .netns = b->netns, .order = { ADD_ROUTE, { .family = net->family, .bits = (uint8_t)bits }, 0 } };
 
-	memcpy(j.route.addr, net->b, sizeof j.route.addr);
+	memcpy(j.order.net.addr, net->b, sizeof j.order.net.addr);
 	return get_done(b, &j);
+}
+
+int box_socket_at(struct box *b, const struct net_addr *a, uint16_t port)
+{
+	struct job j = { .netns = b->netns, .order = { MAKE_BOUND, { .family = a->family }, port } };
+
+	memcpy(j.order.net.addr, a->b, sizeof j.order.net.addr);
+	return get_done(b, &j) < 0 || j.n != 1 ? -1 : j.fds[0];
 }
 
 struct net_addr sockaddr_addr(const void *sockaddr, uint16_t *ret_port)
