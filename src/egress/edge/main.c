@@ -27,21 +27,6 @@
 #define HOST_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
 enum { SOCK = 3, BUNDLE_MAX = 4 << 20 };
 
-#ifdef CS_TEST_SWITCHES
-bool edge_checks(enum edge_check c)
-{
-	static const char *const names[] = {
-#define X(name) #name,
-		EDGE_CHECKS(X)
-#undef X
-	};
-	const char *off = getenv("CAISSON_EDGE_OFF"), *at = off ? strstr(off, names[c]) : NULL;
-	size_t n = strlen(names[c]);
-
-	return !(at && (at == off || at[-1] == ',') && (!at[n] || at[n] == ','));
-}
-#endif
-
 /* Nobody reads our memory, we leave no image of it, and we gain nothing by exec. */
 static void confine(void)
 {
