@@ -311,12 +311,25 @@ static bool stands_as_committed(const struct txn *t, const struct journal *j, co
 	return is_file(&st, &s->is) && !edited_since(dir, name, &j->after, 0);
 }
 
-/* What a step took away must not have come back; what another step put in its place may stand there. */
+static bool is_above(const char *dir, const char *path)
+{
+	size_t n = strlen(dir);
+
+	return !strncmp(dir, path, n) && path[n] == '/';
+}
+
+/* What a step took away must not have come back; what another step put in its place may stand there, or in a
+ * directory that a later one brought as a whole. */
 static bool is_filled_by_us(const struct journal *j, const struct step *take)
 {
-	for (size_t i = 0; i < j->n; i++)
-		if (&j->v[i] != take && j->v[i].kind != STEP_META && !strcmp(j->v[i].path, take->path))
+	for (size_t i = 0; i < j->n; i++) {
+		const struct step *s = &j->v[i];
+
+		if (s != take && s->kind != STEP_META && !strcmp(s->path, take->path))
 			return true;
+		if (s > take && (s->kind == STEP_PUT || s->kind == STEP_SWAP || s->kind == STEP_PLACE) && is_above(s->path, take->path))
+			return true;
+	}
 	return false;
 }
 
