@@ -316,8 +316,11 @@ class Copies:
         for d in (self.ws, self.dst):
             fill(d, 0 if fresh else count, 4096, "x", per)
             os.makedirs(d, exist_ok=True)
-        self.id = b.change(self.ws, "cp", "-r", f"{self.dir}/a/.", ".", flags=["--ro", f"{self.dir}/a", "--disk", "4G"])
+        self.change()
         os.sync()
+
+    def change(self):
+        self.id = self.b.change(self.ws, "cp", "-r", f"{self.dir}/a/.", ".", flags=["--ro", f"{self.dir}/a", "--disk", "4G"])
 
     def rsync(self, flags, then=""):
         """From two sources in turns: every file differs every time."""
@@ -351,6 +354,9 @@ class Copies:
                 if k == "commit":
                     os.sync()
                     undo.append(self.b.once([self.b.caisson, "undo", "--quiet", self.id], self.ws))
+                    # One that was committed before has its attributes off already: a new one, as a user has it.
+                    self.b.call([self.b.caisson, "rollback", "--quiet", self.id], self.ws)
+                    self.change()
         return {k: Figures(x) for k, x in v.items()}, Figures(undo)
 
     def done(self):

@@ -277,7 +277,7 @@ static int commit(struct txn *t, struct txn_changes *c, struct session_result *r
 	if (ask) { /* the answer took its time */
 		txn_changes_done(c);
 		txn_lock(t);
-		if (txn_scan(t, c, &err) < 0)
+		if (txn_scan_quick(t, c, &err) < 0)
 			say_error("%s: %s", txn_about(t)->id, err.msg);
 	}
 	code = change_commit(t, c, &v, ask);
@@ -357,7 +357,7 @@ int change_fate(const struct profile *p, struct session_result *r)
 	r->txn = NULL;
 	if (p->commit == PROFILE_COMMIT_ALWAYS || p->commit == PROFILE_COMMIT_ON_SUCCESS)
 		txn_lock(t);
-	if (txn_scan(t, &c, &err) < 0) {
+	if (txn_scan_quick(t, &c, &err) < 0) {
 		say_error("%s: %s", txn_about(t)->id, err.msg);
 		(void)txn_keep(t, NULL, &err);
 		r->change.fate = "pending";

@@ -159,7 +159,7 @@ static int txn_show_command(const struct txn_args *a, const char *id)
 
 	if (txn_find(id, ".", &t, &err) < 0)
 		return failed(&err);
-	if (txn_scan(t, &c, &err) < 0) {
+	if (txn_scan_quick(t, &c, &err) < 0) {
 		txn_close(t);
 		return failed(&err);
 	}
@@ -291,7 +291,7 @@ static int commit_found(struct txn *t, struct commit_args *a, const struct cs_st
 	if (commit_paths(t, a, words, &err) < 0)
 		return cli_usage_error(&err);
 	txn_lock(t);
-	if (txn_check(t, &err) < 0 || txn_scan(t, &c, &err) < 0)
+	if (txn_check(t, &err) < 0 || txn_scan_quick(t, &c, &err) < 0)
 		return failed(&err);
 	if (check_paths(&c, &a->v.paths, &err) < 0) {
 		txn_changes_done(&c);

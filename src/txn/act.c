@@ -113,16 +113,16 @@ int act_delxattr(int fd, const char *name)
 	return fremovexattr(fd, name);
 }
 
-int act_lsetxattr(const char *path, const char *name, const void *value, size_t size)
+int act_setxattr_at(int dir, const char *name, const char *attr, const void *value, size_t size)
 {
 	FAULT("setxattr");
-	return lsetxattr(path, name, value, size, 0);
+	return xattrs_set(dir, name, attr, value, size);
 }
 
-int act_lremovexattr(const char *path, const char *name)
+int act_delxattr_at(int dir, const char *name, const char *attr)
 {
 	FAULT("removexattr");
-	return lremovexattr(path, name);
+	return xattrs_remove(dir, name, attr);
 }
 
 /* ---- paths ---- */
@@ -175,6 +175,37 @@ int act_parent(int root, const char *path, const char **ret_name)
 	if (!**ret_name || !strcmp(*ret_name, ".") || !strcmp(*ret_name, ".."))
 		return errno = EINVAL, -1;
 	return act_open_dir(root, dir ? dir : "");
+}
+
+int near_parent(struct near_dir *c, const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+	CS_FREE char *dir = NULL;
+	int fd;
+
+	*ret_name = slash ? slash + 1 : path;
+	if (c->fd >= 0 && strlen(c->dir) == len && !memcmp(c->dir, path, len))
+		return c->fd;
+	dir = cs_strndup(path, len);
+	fd = act_parent(c->root, path, ret_name);
+	if (fd < 0)
+		return -1;
+	if (c->fd >= 0)
+		close(c->fd);
+	free(c->dir);
+	c->fd = fd;
+	c->dir = CS_TAKE_PTR(dir);
+	return fd;
+}
+
+void near_forget(struct near_dir *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	free(c->dir);
+	c->fd = -1;
+	c->dir = NULL;
 }
 
 /* ---- removal ---- */

@@ -13,52 +13,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The directory that the last step was in: steps come in the order of the tree. */
-struct cached {
-	int root, fd;
-	char *dir;
-};
-
 struct work {
 	const struct txn *t;
 	const struct journal *j;
-	struct cached base, up;
+	struct near_dir base, up;
 	int undo;
 	bool places;            /* some directory is renamed */
+	bool fresh;             /* nothing of this commit is in the undo set yet */
+	bool root;              /* we move what is closed */
 	struct applied *ret;
 	struct cs_err *err;
 };
-
-static int parent_of(struct cached *c, const char *path, const char **ret_name)
-{
-	const char *slash = strrchr(path, '/');
-	size_t len = slash ? (size_t)(slash - path) : 0;
-	CS_FREE char *dir = NULL;
-	int fd;
-
-	*ret_name = slash ? slash + 1 : path;
-	if (c->fd >= 0 && strlen(c->dir) == len && !memcmp(c->dir, path, len))
-		return c->fd;
-	dir = cs_strndup(path, len);
-	fd = act_parent(c->root, path, ret_name);
-	if (fd < 0)
-		return -1;
-	if (c->fd >= 0)
-		close(c->fd);
-	free(c->dir);
-	c->fd = fd;
-	c->dir = CS_TAKE_PTR(dir);
-	return fd;
-}
-
-static void forget(struct cached *c)
-{
-	if (c->fd >= 0)
-		close(c->fd);
-	free(c->dir);
-	c->fd = -1;
-	c->dir = NULL;
-}
 
 static uint64_t inode(int dir, const char *name)
 {
@@ -151,13 +116,13 @@ static void undo_name(char ret[32], const struct work *w, const struct step *s)
 static int put(struct work *w, const struct step *s)
 {
 	const char *name, *same;
-	int base = parent_of(&w->base, s->path, &name), up;
+	int base = near_parent(&w->base, s->path, &name), up;
 
 	if (base < 0)
 		return failed(w, s);
 	if (inode(base, name) == s->is.ino)
 		return 0;
-	up = parent_of(&w->up, s->path, &same);
+	up = near_parent(&w->up, s->path, &same);
 	if (up < 0)
 		return failed(w, s);
 	if (move_to_empty(up, name, base, name) == 0)
@@ -179,7 +144,7 @@ static int swap_two_steps(int up, int base, int undo, const char *name, const ch
 static int swap(struct work *w, const struct step *s)
 {
 	const char *name, *same;
-	int base = parent_of(&w->base, s->path, &name), up = parent_of(&w->up, s->path, &same);
+	int base = near_parent(&w->base, s->path, &name), up = near_parent(&w->up, s->path, &same);
 	uint64_t there;
 	char u[32];
 
@@ -187,7 +152,7 @@ static int swap(struct work *w, const struct step *s)
 		return failed(w, s);
 	undo_name(u, w, s);
 	there = inode(base, name);
-	if (inode(w->undo, u)) { /* cut off between two renames, perhaps */
+	if (!w->fresh && inode(w->undo, u)) { /* cut off between two renames, perhaps */
 		if (there == s->was.ino && inode(w->undo, u) == s->is.ino) /* on the way back, and turned round */
 			return move(w->undo, u, base, name, RENAME_EXCHANGE) < 0 ? failed(w, s) : 0;
 		if (!there && inode(up, name) == s->is.ino && move_to_empty(up, name, base, name) < 0)
@@ -229,11 +194,11 @@ static bool is_placed(struct work *w, const struct step *take)
 static int take(struct work *w, const struct step *s)
 {
 	const char *name;
-	int base = parent_of(&w->base, s->path, &name);
+	int base = near_parent(&w->base, s->path, &name);
 	char u[32];
 
 	undo_name(u, w, s);
-	if (inode(w->undo, u) || is_placed(w, s))
+	if ((!w->fresh && inode(w->undo, u)) || is_placed(w, s))
 		return 0;
 	if (base < 0)
 		return failed(w, s);
@@ -264,7 +229,7 @@ static int mark_renamed(struct work *w, const struct step *s, const char *from)
 static int place(struct work *w, const struct step *s)
 {
 	const char *name;
-	int base = parent_of(&w->base, s->path, &name);
+	int base = near_parent(&w->base, s->path, &name);
 	char u[32];
 
 	if (base < 0)
@@ -281,7 +246,7 @@ static int place(struct work *w, const struct step *s)
 static int make(struct work *w, const struct step *s)
 {
 	const char *name;
-	int base = parent_of(&w->base, s->path, &name);
+	int base = near_parent(&w->base, s->path, &name);
 
 	if (base < 0)
 		return failed(w, s);
@@ -293,7 +258,7 @@ static int make(struct work *w, const struct step *s)
 static int unput(struct work *w, const struct step *s)
 {
 	const char *name, *same;
-	int base = parent_of(&w->base, s->path, &name), up = parent_of(&w->up, s->path, &same);
+	int base = near_parent(&w->base, s->path, &name), up = near_parent(&w->up, s->path, &same);
 
 	if (up < 0)
 		return failed(w, s);
@@ -309,7 +274,7 @@ static int unput(struct work *w, const struct step *s)
 static int unswap(struct work *w, const struct step *s)
 {
 	const char *name, *same;
-	int base = parent_of(&w->base, s->path, &name), up = parent_of(&w->up, s->path, &same);
+	int base = near_parent(&w->base, s->path, &name), up = near_parent(&w->up, s->path, &same);
 	uint64_t there, kept;
 	char u[32];
 
@@ -347,7 +312,7 @@ static int unswap(struct work *w, const struct step *s)
 static int untake(struct work *w, const struct step *s)
 {
 	const char *name;
-	int base = parent_of(&w->base, s->path, &name);
+	int base = near_parent(&w->base, s->path, &name);
 	char u[32];
 
 	undo_name(u, w, s);
@@ -366,7 +331,7 @@ static int untake(struct work *w, const struct step *s)
 static int unplace(struct work *w, const struct step *s)
 {
 	const char *name;
-	int base = parent_of(&w->base, s->path, &name);
+	int base = near_parent(&w->base, s->path, &name);
 	char u[32];
 
 	undo_name(u, w, s);
@@ -381,7 +346,7 @@ static int unplace(struct work *w, const struct step *s)
 static int unmake(struct work *w, const struct step *s)
 {
 	const char *name;
-	int base = parent_of(&w->base, s->path, &name);
+	int base = near_parent(&w->base, s->path, &name);
 
 	if (base < 0 || act_unlink(base, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return 0;
@@ -409,10 +374,10 @@ static int settle_modes(struct work *w, const struct step *s)
 	char u[32];
 	int base, up;
 
-	if (geteuid() == 0 || s->kind == STEP_META || s->kind == STEP_MKDIR)
-		return 0; /* root moves what is closed */
-	base = parent_of(&w->base, s->path, &name);
-	up = parent_of(&w->up, s->path, &same);
+	if (w->root || s->kind == STEP_META || s->kind == STEP_MKDIR)
+		return 0;
+	base = near_parent(&w->base, s->path, &name);
+	up = near_parent(&w->up, s->path, &same);
 	undo_name(u, w, s);
 	if (settle_mode(base, name, &s->was) < 0 || settle_mode(base, name, &s->is) < 0 || settle_mode(up, same, &s->is) < 0 ||
 	    settle_mode(w->undo, u, &s->was) < 0)
@@ -623,7 +588,7 @@ static int one(struct work *w, const struct step *s)
 
 	/* A directory may have gone elsewhere: what was opened by its path is not it any more. */
 	if (s->kind == STEP_TAKE || s->kind == STEP_PLACE || (s->is.ino && s->kind == STEP_SWAP && w->j->undo))
-		forget(&w->base);
+		near_forget(&w->base);
 	return r == 0 ? settle_modes(w, s) : r;
 }
 
@@ -649,6 +614,24 @@ static void find_late(struct work *w)
 	}
 }
 
+/* Left there by an attempt before this one, perhaps. */
+static bool has_undo(const struct work *w)
+{
+	CS_FD int copy = openat(w->undo, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CS_DIR DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *e;
+	char part[24];
+	int n = snprintf(part, sizeof part, "%u-", w->j->part);
+
+	if (!d)
+		return true;
+	(void)CS_TAKE_FD(copy); /* the stream's now */
+	while ((e = readdir(d)))
+		if (!strncmp(e->d_name, part, (size_t)n))
+			return true;
+	return false;
+}
+
 int apply_journal(const struct txn *t, const struct journal *j, struct applied *ret, struct cs_err *err)
 {
 	CS_FD int up = openat(t->dir, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -659,6 +642,8 @@ int apply_journal(const struct txn *t, const struct journal *j, struct applied *
 	*ret = (struct applied){ 0 };
 	if (up < 0 || undo < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "open the change set");
+	w.fresh = !has_undo(&w);
+	w.root = geteuid() == 0;
 	for (size_t i = 0; i < j->n; i++)
 		w.places |= j->v[i].kind == STEP_PLACE;
 	for (size_t i = 0; r == 0 && !j->undo && i < j->n; i++)
@@ -670,7 +655,7 @@ int apply_journal(const struct txn *t, const struct journal *j, struct applied *
 		r = metas(&w);
 	if (r == 0 && !j->undo)
 		find_late(&w);
-	forget(&w.base);
-	forget(&w.up);
+	near_forget(&w.base);
+	near_forget(&w.up);
 	return r;
 }

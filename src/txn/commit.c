@@ -237,7 +237,7 @@ int txn_commit(struct txn *t, struct txn_changes *c, const struct txn_verdict *v
 		return r;
 	if (lock_workspace(t)) { /* what was looked at is old news */
 		txn_changes_done(c);
-		r = txn_scan(t, c, err);
+		r = txn_scan_quick(t, c, err);
 	}
 	if (r == 0)
 		r = commit(t, c, v, ret, err);
@@ -393,7 +393,7 @@ static int check_parts(struct txn *t, uint32_t parts, struct cs_strv *conflicts,
 static bool is_calm(struct txn *t)
 {
 	struct txn_changes c;
-	bool calm = txn_scan(t, &c, NULL) == 0 && !c.conflicts;
+	bool calm = txn_scan_quick(t, &c, NULL) == 0 && !c.conflicts;
 
 	txn_changes_done(&c);
 	return calm;
@@ -467,11 +467,11 @@ int txn_undo(struct txn *t, struct cs_strv *conflicts, struct txn_outcome *ret, 
 
 /* ---- looking ---- */
 
-int txn_scan(struct txn *t, struct txn_changes *ret, struct cs_err *err)
+static int look(struct txn *t, bool quick, struct txn_changes *ret, struct cs_err *err)
 {
 	CS_FD int up = openat(t->dir, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct done done;
-	struct scan_layers l = { .upper = up, .lower = &t->ws, .n_lower = 1, .done = &done };
+	struct scan_layers l = { .upper = up, .lower = &t->ws, .n_lower = 1, .quick = quick, .done = &done };
 	int r;
 
 	*ret = (struct txn_changes){ 0 };
@@ -487,6 +487,16 @@ int txn_scan(struct txn *t, struct txn_changes *ret, struct cs_err *err)
 		judge_holds(t, ret);
 	done_done(&done);
 	return r;
+}
+
+int txn_scan(struct txn *t, struct txn_changes *ret, struct cs_err *err)
+{
+	return look(t, /* quick= */ false, ret, err);
+}
+
+int txn_scan_quick(struct txn *t, struct txn_changes *ret, struct cs_err *err)
+{
+	return look(t, /* quick= */ true, ret, err);
 }
 
 static int open_entry(int root, const char *path)

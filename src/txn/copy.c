@@ -6,7 +6,6 @@
 #include <linux/fs.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/xattr.h>
 
 static int copy_range(int in, int out, off_t from, off_t to)
 {
@@ -49,16 +48,13 @@ int copy_content(int in, int out, off_t size)
 
 int copy_xattrs_all(int from, const char *name, int to, const char *as)
 {
-	char a[512], b[512], names[4096], value[1 << 16];
-	ssize_t len;
+	char names[4096], value[1 << 16];
+	ssize_t len = xattrs_list(from, name, names, sizeof names);
 
-	if (xattrs_path(from, name, a, sizeof a) < 0 || xattrs_path(to, as, b, sizeof b) < 0)
-		return -1;
-	len = llistxattr(a, names, sizeof names);
 	for (const char *n = names; len > 0 && n < names + len; n += strlen(n) + 1) {
-		ssize_t size = lgetxattr(a, n, value, sizeof value);
+		ssize_t size = xattrs_get(from, name, n, value, sizeof value);
 
-		if (size < 0 || lsetxattr(b, n, value, (size_t)size, 0) < 0)
+		if (size < 0 || xattrs_set(to, as, n, value, (size_t)size) < 0)
 			return -1;
 	}
 	return 0;

@@ -11,6 +11,7 @@
  *   judge.c     what is held back, and where the workspace was changed meanwhile
  *   done.c      what earlier commits of the same transaction did
  *   compare.c   whether two files differ, and in what
+ *   xattrs.c    extended attributes, by directory and name
  *   plan.c      from changes and a verdict to a list of steps
  *   journal.c   that list on disk, and back, trusting nothing
  *   apply.c     one step, forth or back, as often as you like
@@ -122,13 +123,21 @@ int act_chown(int fd, uid_t uid, gid_t gid);
 int act_times(int fd, const struct timespec t[2]);
 int act_setxattr(int fd, const char *name, const void *value, size_t size);
 int act_delxattr(int fd, const char *name);
-int act_lsetxattr(const char *path, const char *name, const void *value, size_t size);
-int act_lremovexattr(const char *path, const char *name);
+int act_setxattr_at(int dir, const char *name, const char *attr, const void *value, size_t size);
+int act_delxattr_at(int dir, const char *name, const char *attr);
 int act_remove_tree(int dir, const char *name);
 /* "a/b/c" beneath root: its parent directory, never through a symlink or into another mount; *ret_name
  * points at the last name. */
 int act_parent(int root, const char *path, const char **ret_name);
 int act_open_dir(int root, const char *path);
+/* The same for paths that come in the order of the tree: the last directory stays open.  It is found by its
+ * path: forget it when it may have gone elsewhere. */
+struct near_dir {
+	int root, fd;
+	char *dir;
+};
+int near_parent(struct near_dir *c, const char *path, const char **ret_name);
+void near_forget(struct near_dir *c);
 
 /* ---- scan.c ---- */
 bool layer_is_whiteout(const struct stat *st);
@@ -139,6 +148,7 @@ struct scan_layers {
 	int upper;
 	const int *lower;
 	size_t n_lower;
+	bool quick;              /* a file with another time counts as changed, unread */
 	const struct done *done; /* what earlier commits of the same transaction did; NULL: nothing */
 };
 /* start: edits of the base from then on are conflicts; NULL: none are. */
@@ -163,13 +173,34 @@ bool done_covers(const struct done *d, const char *path);  /* it, or a directory
 bool done_touched(const struct done *d, const char *path, const struct stat *st); /* its ctime is our own doing */
 
 /* ---- compare.c ---- */
-/* TXN_* bits in which the two names differ; both exist and have the same type. -1 with errno. */
-int compare_entry(int a_dir, const char *a, const struct stat *a_st, int b_dir, const char *b, const struct stat *b_st);
+struct compared {
+	int dir;
+	const char *name;
+	const struct stat *st;
+	bool plain;          /* of the first: it is known to have no attributes */
+};
+/* TXN_* bits in which the two differ; both exist and have the same type. -1 with errno. */
+int compare_entry(const struct compared *a, const struct compared *b);
+int compare_stat(const struct stat *a, const struct stat *b); /* as far as that tells */
+
+/* ---- xattrs.c: of dir/name, following no symlink; -1 with errno ---- */
+ssize_t xattrs_list(int dir, const char *name, char *ret, size_t size);
+ssize_t xattrs_get(int dir, const char *name, const char *attr, void *ret, size_t size);
+int xattrs_set(int dir, const char *name, const char *attr, const void *value, size_t size);
+int xattrs_remove(int dir, const char *name, const char *attr);
+/* What one look at the names tells. */
+enum {
+	ATTR_OWN = 1,     /* it has some that are not overlayfs's */
+	ATTR_MARK = 2,    /* it has some that are to be taken off, or renamed, before it is moved */
+	ATTR_CAPS = 4,
+	ATTR_POSES = 8,   /* the program's own, named as overlayfs's are */
+	ATTR_MANY = 16,   /* too many to be looked through; ATTR_OWN and ATTR_MARK are set, too */
+	ATTR_UNREAD = 32, /* the same for another reason */
+};
+unsigned xattrs_look(int dir, const char *name);
 /* All attributes of dir/name but overlayfs's own, escaped ones by their real name, sorted; each as
  * name, NUL, 4 bytes of length, value. */
 int xattrs_read(int dir, const char *name, struct cs_buf *ret);
-/* A path under /proc that names dir/name without following it: for calls that know no directory. */
-int xattrs_path(int dir, const char *name, char *ret, size_t size);
 /* "user.overlay.x" or "trusted.overlay.x"; with *ret_real set to the name without an escape, if it is one. */
 bool xattrs_is_overlay(const char *name);
 /* "user.overlay." or "trusted.overlay.": the one that overlayfs uses for our layers.  The other is
@@ -211,6 +242,7 @@ struct step {
 	uint32_t n;                 /* names its place in the undo set; PLACE: that of its TAKE */
 	char *path;                 /* beneath the workspace */
 	struct step_file was, is;   /* what stands there before, and after */
+	uint32_t marked;            /* not on disk: to be moved, and has attributes of overlayfs: its mode; 0: none, or already off */
 	struct step_meta old, new;  /* META: the new one is for where is.ino stands, the old one, going back, for where
 				     * was.ino does; 0: not in that direction.  MKDIR has only the new one */
 };

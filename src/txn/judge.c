@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/xattr.h>
 
 #include "base/text.h"
 
@@ -181,53 +180,11 @@ static bool link_leads_out(const struct txn *t, const struct txn_change *c)
 
 /* ---- attributes ---- */
 
-/* The directory of the layer that the last change was in: changes come in the order of the tree. */
-struct place {
-	int up, dir;
-	const char *of; /* a path in it, or NULL */
-};
-
-static size_t dir_len(const char *path)
+static enum txn_hold held_for_attrs(unsigned attrs)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? (size_t)(slash - path) : 0;
-}
-
-static int place_of(struct place *at, const char *path, const char **ret_name)
-{
-	size_t n = dir_len(path);
-
-	if (at->of && dir_len(at->of) == n && !strncmp(at->of, path, n)) {
-		*ret_name = path + n + (n > 0);
-		return at->dir;
-	}
-	if (at->dir >= 0)
-		close(at->dir);
-	at->dir = at->up < 0 ? -1 : act_parent(at->up, path, ret_name);
-	at->of = at->dir < 0 ? NULL : path;
-	return at->dir;
-}
-
-static enum txn_hold held_for_xattr(struct place *at, const struct txn_change *c)
-{
-	const char *name;
-	int dir = strcmp(c->path, ".") ? place_of(at, c->path, &name) : (name = ".", at->up);
-	char path[512], names[4096];
-	ssize_t n;
-
-	if (dir < 0 || xattrs_path(dir, name, path, sizeof path) < 0)
-		return TXN_FREE; /* what cannot be read cannot be moved either */
-	n = llistxattr(path, names, sizeof names);
-	if (n < 0)
-		return llistxattr(path, NULL, 0) > 0 ? TXN_OVERLAY : TXN_FREE; /* too many to be looked through */
-	for (const char *p = names; p < names + n; p += strlen(p) + 1) {
-		if (!strcmp(p, "security.capability"))
-			return TXN_CAPS;
-		if (!xattrs_is_overlay(p) && (!strncmp(p, "user.overlay.", 13) || !strncmp(p, "trusted.overlay.", 16)))
-			return TXN_OVERLAY;
-	}
-	return TXN_FREE;
+	if (attrs & ATTR_CAPS)
+		return TXN_CAPS;
+	return attrs & (ATTR_POSES | ATTR_MANY) ? TXN_OVERLAY : TXN_FREE; /* what cannot be read cannot be moved either */
 }
 
 /* A directory takes its parent's set-group-id bit by itself; nothing else may appear. */
@@ -306,7 +263,7 @@ static bool points_git_elsewhere(const struct txn_change *c)
 	return !strcasecmp(slash ? slash + 1 : c->path, ".git") && c->new.mode && !S_ISDIR(c->new.mode);
 }
 
-static enum txn_hold judge(const struct txn *t, const struct txn_change *c, struct place *at)
+static enum txn_hold judge(const struct txn *t, const struct txn_change *c)
 {
 	bool times_only = c->kind == TXN_CHANGED && S_ISDIR(c->new.mode) && !(c->differs & ~(unsigned)TXN_TIMES);
 
@@ -326,19 +283,14 @@ static enum txn_hold judge(const struct txn *t, const struct txn_change *c, stru
 		return TXN_SETID;
 	if ((S_ISLNK(c->new.mode) && link_leads_out(t, c)) || (c->kind == TXN_RENAMED && moves_link_out(t, c)))
 		return TXN_LINK_OUT;
-	return held_for_xattr(at, c);
+	return held_for_attrs(c->attrs);
 }
 
 void judge_holds(const struct txn *t, struct txn_changes *c)
 {
-	CS_FD int up = openat(t->dir, "up", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct place at = { .up = up, .dir = -1 };
-
 	c->held = 0;
 	for (size_t i = 0; i < c->n; i++) {
-		c->v[i].hold = judge(t, &c->v[i], &at);
+		c->v[i].hold = judge(t, &c->v[i]);
 		c->held += c->v[i].hold != TXN_FREE;
 	}
-	if (at.dir >= 0)
-		close(at.dir);
 }

@@ -463,7 +463,7 @@ bool txn_is_empty(const struct txn *t)
 	empty = scan_names(up, &names) == 0 && names.n == 0;
 	/* The root's own attributes may have changed all the same. */
 	if (empty && t->ws >= 0 && fstat(up, &a) == 0 && fstat(t->ws, &b) == 0)
-		empty = compare_entry(up, ".", &a, t->ws, ".", &b) == 0;
+		empty = compare_entry(&(struct compared){ up, ".", &a, false }, &(struct compared){ t->ws, ".", &b, false }) == 0;
 	cs_strv_done(&names);
 	return empty;
 }

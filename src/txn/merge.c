@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/xattr.h>
 
 struct merger {
 	enum merge_how how;
@@ -39,14 +38,12 @@ static bool open_up(int dir, const char *name, const struct stat *st, mode_t nee
 /* Attributes that the newer one no longer has; overlayfs's own are another matter. */
 static int drop_xattrs(int from, const char *name, int to)
 {
-	char a[512], b[512], names[4096];
-	ssize_t len;
+	char names[4096];
+	ssize_t len = xattrs_list(to, name, names, sizeof names);
 
-	if (xattrs_path(from, name, a, sizeof a) < 0 || xattrs_path(to, name, b, sizeof b) < 0)
-		return -1;
-	len = llistxattr(b, names, sizeof names);
 	for (const char *n = names; len > 0 && n < names + len; n += strlen(n) + 1)
-		if (strncmp(n, xattrs_prefix(), strlen(xattrs_prefix())) != 0 && lgetxattr(a, n, NULL, 0) < 0 && errno == ENODATA && lremovexattr(b, n) < 0)
+		if (strncmp(n, xattrs_prefix(), strlen(xattrs_prefix())) != 0 && xattrs_get(from, name, n, NULL, 0) < 0 && errno == ENODATA &&
+		    xattrs_remove(to, name, n) < 0)
 			return -1;
 	return 0;
 }
@@ -74,12 +71,11 @@ static void get_origin(int dir, const char *name, struct origin *ret)
 static int put_origin(int dir, const char *name, const struct stat *st, const struct origin *o)
 {
 	bool opened = !S_ISLNK(st->st_mode) && open_up(dir, name, st, 0200);
-	char path[512], full[64];
-	int r = xattrs_path(dir, name, path, sizeof path);
+	char full[64];
+	int r;
 
 	snprintf(full, sizeof full, "%sorigin", xattrs_prefix());
-	if (r == 0)
-		r = o->len < 0 ? lremovexattr(path, full) : lsetxattr(path, full, o->v, (size_t)o->len, 0);
+	r = o->len < 0 ? xattrs_remove(dir, name, full) : xattrs_set(dir, name, full, o->v, (size_t)o->len);
 	if (opened)
 		(void)fchmodat(dir, name, st->st_mode & 07777, 0);
 	return r < 0 && errno != ENODATA && errno != ENOTSUP && errno != EPERM ? -1 : 0;
@@ -128,12 +124,10 @@ static int place_file(struct merger *m, int from, const char *name, const struct
 
 static int mark_opaque(int dir, const char *name)
 {
-	char path[512], full[64];
+	char full[64];
 
-	if (xattrs_path(dir, name, path, sizeof path) < 0)
-		return -1;
 	snprintf(full, sizeof full, "%sopaque", xattrs_prefix());
-	return lsetxattr(path, full, "y", 1, 0);
+	return xattrs_set(dir, name, full, "y", 1);
 }
 
 static bool is_opaque(int dir, const char *name)

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/xattr.h>
 
 #include "base/text.h"
 
@@ -167,6 +166,7 @@ static struct step *emit(struct planner *p, enum step_kind kind, const struct tx
 
 	s->was = file_of(&c->old);
 	s->is = file_of(&c->new);
+	s->marked = c->new.mode && (S_ISDIR(c->new.mode) || c->attrs & ATTR_MARK) ? c->new.mode : 0; /* of a directory: something in it, perhaps */
 	note_parent(p, parent_path(c->path), parent_path(c->base ? c->base : c->path));
 	return s;
 }
@@ -460,7 +460,7 @@ int plan_make(const struct txn *t, const struct txn_changes *c, const struct txn
 
 /* ---- before anything is moved ---- */
 
-static int clean_names(const char *path, const char *names, ssize_t len)
+static int clean_names(int dir, const char *name, const char *names, ssize_t len)
 {
 	for (const char *n = names; n < names + len; n += strlen(n) + 1) {
 		size_t prefix = strlen(xattrs_prefix());
@@ -469,13 +469,13 @@ static int clean_names(const char *path, const char *names, ssize_t len)
 			continue;
 		if (!xattrs_is_overlay(n)) { /* the program's own, allowed by name: by its real name */
 			char real[256], value[4096];
-			ssize_t size = lgetxattr(path, n, value, sizeof value);
+			ssize_t size = xattrs_get(dir, name, n, value, sizeof value);
 
 			snprintf(real, sizeof real, "%.*s%s", (int)(prefix - strlen("overlay.")), n, n + prefix);
-			if (size < 0 || act_lsetxattr(path, real, value, (size_t)size) < 0)
+			if (size < 0 || act_setxattr_at(dir, name, real, value, (size_t)size) < 0)
 				return -1;
 		}
-		if (act_lremovexattr(path, n) < 0 && errno != ENODATA)
+		if (act_delxattr_at(dir, name, n) < 0 && errno != ENODATA)
 			return -1;
 	}
 	return 0;
@@ -484,15 +484,12 @@ static int clean_names(const char *path, const char *names, ssize_t len)
 /* Not inlined: its buffers, once for every directory on the way down, would be more than a stack. */
 static __attribute__((noinline)) int clean_one(int dir, const char *name)
 {
-	char path[512], names[4096];
-	ssize_t len;
+	char names[4096];
+	ssize_t len = xattrs_list(dir, name, names, sizeof names);
 
-	if (xattrs_path(dir, name, path, sizeof path) < 0)
-		return -1;
-	len = llistxattr(path, names, sizeof names);
 	if (len < 0 && errno != ENOTSUP)
 		return -1;
-	return clean_names(path, names, len);
+	return clean_names(dir, name, names, len);
 }
 
 /* Attributes of a file can be changed by who may write it. */
@@ -510,23 +507,24 @@ static int clean_readonly(int dir, const char *name, mode_t mode)
 	return r;
 }
 
-static int clean(int dir, const char *name, unsigned depth)
+static int clean(int dir, const char *name, mode_t mode, unsigned depth)
 {
-	struct stat st;
-
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -1;
-	if (S_ISLNK(st.st_mode))
+	if (S_ISLNK(mode))
 		return 0; /* overlayfs marks none */
-	if (clean_one(dir, name) < 0 && (errno != EACCES || clean_readonly(dir, name, st.st_mode) < 0))
+	if (clean_one(dir, name) < 0 && (errno != EACCES || clean_readonly(dir, name, mode) < 0))
 		return -1;
-	if (S_ISDIR(st.st_mode)) {
+	if (S_ISDIR(mode)) {
 		CS_FD int sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		struct cs_strv inside = { 0 };
 		int r = sub < 0 || depth > TXN_DEPTH_MAX ? -1 : scan_names(sub, &inside);
 
-		for (size_t i = 0; r == 0 && i < inside.n; i++)
-			r = clean(sub, inside.v[i], depth + 1);
+		for (size_t i = 0; r == 0 && i < inside.n; i++) {
+			struct stat st;
+
+			r = fstatat(sub, inside.v[i], &st, AT_SYMLINK_NOFOLLOW);
+			if (r == 0)
+				r = clean(sub, inside.v[i], st.st_mode, depth + 1);
+		}
 		cs_strv_done(&inside);
 		return r;
 	}
@@ -536,19 +534,23 @@ static int clean(int dir, const char *name, unsigned depth)
 int plan_stage(const struct txn *t, const struct journal *j, struct cs_err *err)
 {
 	CS_FD int up = openat(t->dir, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct near_dir near = { .root = up, .fd = -1 };
+	int r = 0;
 
 	if (up < 0 || (act_mkdir(t->dir, "undo", 0700) < 0 && errno != EEXIST))
 		return cs_fail(err, CS_E_SYSTEM, errno, "make room for the undo set");
-	for (size_t i = 0; i < j->n; i++) {
+	for (size_t i = 0; r == 0 && i < j->n; i++) {
+		const struct step *s = &j->v[i];
 		const char *name;
-		CS_FD int dir = -1;
 		char shown[256];
+		int dir;
 
-		if (j->v[i].kind != STEP_PUT && j->v[i].kind != STEP_SWAP)
+		if ((s->kind != STEP_PUT && s->kind != STEP_SWAP) || !s->marked)
 			continue;
-		dir = act_parent(up, j->v[i].path, &name);
-		if (dir < 0 || clean(dir, name, 0) < 0)
-			return cs_fail(err, CS_E_SYSTEM, errno, "make '%s' ready", cs_escape_to(shown, sizeof shown, j->v[i].path));
+		dir = near_parent(&near, s->path, &name);
+		if (dir < 0 || clean(dir, name, s->marked, 0) < 0)
+			r = cs_fail(err, CS_E_SYSTEM, errno, "make '%s' ready", cs_escape_to(shown, sizeof shown, s->path));
 	}
-	return 0;
+	near_forget(&near);
+	return r;
 }

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
 struct scanner {
 	const struct scan_layers *l;
@@ -38,6 +37,13 @@ struct place {
 	unsigned depth;
 };
 
+/* One name in the upper layer, looked at once. */
+struct found {
+	const char *name;
+	struct stat st;
+	unsigned attrs; /* ATTR_*: without ATTR_MARK there is no use in asking for a mark */
+};
+
 static int fail(struct scanner *s, const char *what, const char *name)
 {
 	char shown[256];
@@ -52,12 +58,10 @@ bool layer_is_whiteout(const struct stat *st)
 
 ssize_t layer_xattr(int dir, const char *name, const char *what, char *buf, size_t size)
 {
-	char path[512], full[64];
+	char full[64];
 
-	if (xattrs_path(dir, name, path, sizeof path) < 0)
-		return -1;
 	snprintf(full, sizeof full, "%s%s", xattrs_prefix(), what);
-	return lgetxattr(path, full, buf, size);
+	return xattrs_get(dir, name, full, buf, size);
 }
 
 static bool is_opaque(int dir, const char *name)
@@ -72,7 +76,14 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int scan_names(int dir, struct cs_strv *ret)
+static bool is_dir(int dir, const struct dirent *e)
+{
+	struct stat st;
+
+	return e->d_type == DT_DIR || (e->d_type == DT_UNKNOWN && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode));
+}
+
+static int list(int dir, bool only_dirs, struct cs_strv *ret)
 {
 	CS_FD int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CS_DIR DIR *d = copy < 0 ? NULL : fdopendir(copy);
@@ -82,11 +93,16 @@ int scan_names(int dir, struct cs_strv *ret)
 		return -1;
 	(void)CS_TAKE_FD(copy); /* the stream's now */
 	while ((e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && (!only_dirs || is_dir(dir, e)))
 			cs_strv_add(ret, e->d_name);
 	if (ret->n > 1)
 		qsort(ret->v, ret->n, sizeof *ret->v, by_name);
 	return 0;
+}
+
+int scan_names(int dir, struct cs_strv *ret)
+{
+	return list(dir, false, ret);
 }
 
 /* ---- the list ---- */
@@ -97,20 +113,26 @@ static struct txn_side side(const struct stat *st)
 				  .mtime = st->st_mtim.tv_sec, .mtime_ns = (uint32_t)st->st_mtim.tv_nsec, .ino = st->st_ino };
 }
 
+/* The analyzer loses sight of what a grown array holds. */
+#pragma GCC diagnostic push
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
+#endif
 static struct txn_change *add(struct scanner *s, const char *name, enum txn_kind kind)
 {
 	struct txn_changes *o = s->out;
 	struct txn_change *c;
 
 	if (o->n == s->cap) {
-		void *grown = s->cap >= TXN_CHANGES_MAX ? NULL : realloc(o->v, (s->cap ? s->cap * 2 : 64) * sizeof *o->v);
+		size_t cap = s->cap ? s->cap * 2 : 64;
+		void *grown = s->cap >= TXN_CHANGES_MAX ? NULL : realloc(o->v, cap * sizeof *o->v);
 
 		if (!grown) {
 			(void)cs_fail(s->err, CS_E_LIMIT, 0, "more than %zu changes", o->n);
 			return NULL;
 		}
+		s->cap = cap;
 		o->v = grown;
-		s->cap = s->cap ? s->cap * 2 : 64;
 	}
 	c = &o->v[o->n++];
 	*c = (struct txn_change){ .kind = kind, .path = cs_printf("%s%s", cs_buf_text(&s->path), name) };
@@ -118,6 +140,7 @@ static struct txn_change *add(struct scanner *s, const char *name, enum txn_kind
 		c->base = cs_printf("%s%s", cs_buf_text(&s->base), name);
 	return c;
 }
+#pragma GCC diagnostic pop
 
 static bool is_our_doing(const struct scanner *s, const char *name, const struct stat *st)
 {
@@ -142,11 +165,23 @@ static enum txn_conflict conflict_of(const struct scanner *s, int dir, const cha
 }
 
 /* A name that is new here was perhaps copied from one that is gone by now. */
-static enum txn_conflict removed_meanwhile(const struct scanner *s, const struct place *p, const char *name)
+static enum txn_conflict removed_meanwhile(const struct scanner *s, const struct place *p, const struct found *f)
 {
 	char v[256];
 
-	return s->start && layer_xattr(p->upper, name, "origin", v, sizeof v) >= 0 ? TXN_REMOVED : TXN_CLEAN;
+	return s->start && f->attrs & ATTR_MARK && layer_xattr(p->upper, f->name, "origin", v, sizeof v) >= 0 ? TXN_REMOVED : TXN_CLEAN;
+}
+
+/* What differs; -1 with errno.  A quick look does not read a file whose time says that it was written, unless what
+ * it holds counts: content that is new makes a set-user-id file another matter. */
+static int compare(const struct scanner *s, const struct place *p, const struct found *f, int low_dir, const char *low_name, const struct stat *low)
+{
+	const struct compared a = { p->upper, f->name, &f->st, !(f->attrs & ATTR_OWN) }, b = { low_dir, low_name, low, false };
+	int differs = compare_stat(&f->st, low);
+
+	if (s->l->quick && S_ISREG(f->st.st_mode) && differs & TXN_TIMES && !((f->st.st_mode | low->st_mode) & (S_ISUID | S_ISGID)))
+		return differs | TXN_CONTENT;
+	return compare_entry(&a, &b);
 }
 
 static void enter(struct scanner *s, const char *name, size_t keep[2])
@@ -326,10 +361,10 @@ static int walk_into(struct scanner *s, const struct place *p, const char *name,
 }
 
 /* The place in the base that a redirect names, beneath its root; NULL if it has none. */
-static __attribute__((noinline)) char *redirect_of(const struct scanner *s, const struct place *p, const char *name)
+static __attribute__((noinline)) char *redirect_of(const struct scanner *s, const struct place *p, const struct found *f)
 {
 	char v[PATH_MAX];
-	ssize_t n = s->l->n_lower == 1 ? layer_xattr(p->upper, name, "redirect", v, sizeof v - 1) : -1;
+	ssize_t n = s->l->n_lower == 1 && f->attrs & ATTR_MARK ? layer_xattr(p->upper, f->name, "redirect", v, sizeof v - 1) : -1;
 
 	if (n <= 0)
 		return NULL;
@@ -337,8 +372,9 @@ static __attribute__((noinline)) char *redirect_of(const struct scanner *s, cons
 	return v[0] == '/' ? cs_strdup(v + 1) : cs_printf("%s%s", cs_buf_text(&s->base), v);
 }
 
-static int renamed(struct scanner *s, const struct place *p, const char *name, const struct stat *st, char *take_from)
+static int renamed(struct scanner *s, const struct place *p, const struct found *f, char *take_from)
 {
+	const char *name = f->name;
 	CS_FREE char *from = take_from;
 	int *lower = cs_calloc(s->l->n_lower, sizeof *lower);
 	struct txn_change *c;
@@ -356,32 +392,34 @@ static int renamed(struct scanner *s, const struct place *p, const char *name, c
 	if (!c || lower[0] < 0 || fstat(lower[0], &was) < 0) {
 		if (c && lower[0] < 0)
 			c->conflict = TXN_REMOVED;
-		was = *st;
+		was = f->st;
 	}
 	if (!c) {
 		close_lowers(s, lower);
 		return -CS_E_LIMIT;
 	}
-	c->new = side(st);
+	c->new = side(&f->st);
+	c->attrs = f->attrs;
 	c->old = side(&was);
 	c->from = cs_strdup(from);
 	if (lower[0] >= 0)
-		c->differs = (unsigned)(compare_entry(p->upper, name, st, lower[0], ".", &was) & ~TXN_CONTENT);
+		c->differs = (unsigned)(compare(s, p, f, lower[0], ".", &was) & ~TXN_CONTENT);
 	r = walk_into(s, p, name, lower, false, from);
 	s->out->v[i].subtree = (uint32_t)(s->out->n - 1 - i);
 	return r;
 }
 
-static int directory(struct scanner *s, const struct place *p, const char *name, const struct stat *st, int at, const struct stat *low)
+static int directory(struct scanner *s, const struct place *p, const struct found *f, int at, const struct stat *low)
 {
+	const char *name = f->name;
 	/* What lies in a directory that is cut off from the base is cut off, too, without a mark of its own. */
-	bool both = at >= 0 && S_ISDIR(low->st_mode), opaque = both && (p->opaque || is_opaque(p->upper, name));
+	bool both = at >= 0 && S_ISDIR(low->st_mode), opaque = both && (p->opaque || (f->attrs & ATTR_MARK && is_opaque(p->upper, name)));
 	struct txn_change *c = NULL;
 	size_t i = s->out->n;
 	int r, differs = 0;
 
 	if (both) {
-		differs = compare_entry(p->upper, name, st, p->lower[at], name, low);
+		differs = compare(s, p, f, p->lower[at], name, low);
 		if (differs < 0)
 			return fail(s, "compare", name);
 	}
@@ -389,12 +427,13 @@ static int directory(struct scanner *s, const struct place *p, const char *name,
 		c = add(s, name, at < 0 ? TXN_ADDED : both ? TXN_CHANGED : TXN_TYPE);
 		if (!c)
 			return -CS_E_LIMIT;
-		c->new = side(st);
+		c->new = side(&f->st);
+		c->attrs = f->attrs;
 		c->differs = (unsigned)differs;
 		if (at >= 0)
 			c->old = side(low);
 		if (at < 0)
-			c->conflict = removed_meanwhile(s, p, name);
+			c->conflict = removed_meanwhile(s, p, f);
 		else if (!both || differs & ~TXN_TIMES) /* a new entry in it, too, changes a directory's times */
 			c->conflict = conflict_of(s, p->lower[at], name, low);
 	}
@@ -404,17 +443,18 @@ static int directory(struct scanner *s, const struct place *p, const char *name,
 	return r;
 }
 
-static int file(struct scanner *s, const struct place *p, const char *name, const struct stat *st, int at, const struct stat *low)
+static int file(struct scanner *s, const struct place *p, const struct found *f, int at, const struct stat *low)
 {
-	bool same_type = at >= 0 && (low->st_mode & S_IFMT) == (st->st_mode & S_IFMT);
+	const char *name = f->name;
+	bool same_type = at >= 0 && (low->st_mode & S_IFMT) == (f->st.st_mode & S_IFMT);
 	struct txn_change *c;
 	int differs = 0;
 
 	if (same_type) {
-		differs = compare_entry(p->upper, name, st, p->lower[at], name, low);
+		differs = compare(s, p, f, p->lower[at], name, low);
 		if (differs < 0)
 			return fail(s, "compare", name);
-		if (!differs && (!S_ISREG(st->st_mode) || st->st_nlink < 2))
+		if (!differs && (!S_ISREG(f->st.st_mode) || f->st.st_nlink < 2))
 			return 0;
 		if (!differs)
 			differs = TXN_LINKS; /* perhaps: see origin_drop_unlinked() */
@@ -422,10 +462,11 @@ static int file(struct scanner *s, const struct place *p, const char *name, cons
 	c = add(s, name, at < 0 ? TXN_ADDED : same_type ? TXN_CHANGED : TXN_TYPE);
 	if (!c)
 		return -CS_E_LIMIT;
-	c->new = side(st);
+	c->new = side(&f->st);
+	c->attrs = f->attrs;
 	c->differs = (unsigned)differs;
 	if (at < 0) {
-		c->conflict = removed_meanwhile(s, p, name);
+		c->conflict = removed_meanwhile(s, p, f);
 		return 0;
 	}
 	c->old = side(low);
@@ -442,40 +483,45 @@ static int file(struct scanner *s, const struct place *p, const char *name, cons
 
 static int entry(struct scanner *s, const struct place *p, const char *name)
 {
-	struct stat st, low;
+	struct found f = { .name = name };
+	struct stat low;
 	char *from;
 	int at = find_lower(s, p, name, &low);
 
-	if (fstatat(p->upper, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (fstatat(p->upper, name, &f.st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno != ENOENT)
 			return fail(s, "look at", name);
 		return p->opaque && at >= 0 ? deleted(s, p, name, at, &low) : 0;
 	}
-	if (layer_is_whiteout(&st))
+	if (layer_is_whiteout(&f.st))
 		return at >= 0 ? deleted(s, p, name, at, &low) : 0;
-	if (!S_ISDIR(st.st_mode))
-		return file(s, p, name, &st, at, &low);
-	from = redirect_of(s, p, name);
-	return from ? renamed(s, p, name, &st, from) : directory(s, p, name, &st, at, &low);
+	f.attrs = xattrs_look(p->upper, name);
+	if (!S_ISDIR(f.st.st_mode))
+		return file(s, p, &f, at, &low);
+	from = redirect_of(s, p, &f);
+	return from ? renamed(s, p, &f, from) : directory(s, p, &f, at, &low);
 }
 
 /* The workspace's own attributes. */
 static int top_directory(struct scanner *s, const struct place *p)
 {
-	struct stat st, low;
+	struct found f = { .name = "." };
+	struct stat low;
 	struct txn_change *c;
 	int differs;
 
-	if (fstat(p->upper, &st) < 0 || fstat(p->lower[s->l->n_lower - 1], &low) < 0)
+	if (fstat(p->upper, &f.st) < 0 || fstat(p->lower[s->l->n_lower - 1], &low) < 0)
 		return fail(s, "look at", ".");
-	differs = compare_entry(p->upper, ".", &st, p->lower[s->l->n_lower - 1], ".", &low);
+	f.attrs = xattrs_look(p->upper, ".");
+	differs = compare(s, p, &f, p->lower[s->l->n_lower - 1], ".", &low);
 	if (differs <= 0)
 		return differs < 0 ? fail(s, "compare", ".") : 0;
 	c = add(s, ".", TXN_CHANGED);
 	if (!c)
 		return -CS_E_LIMIT;
 	c->old = side(&low);
-	c->new = side(&st);
+	c->new = side(&f.st);
+	c->attrs = f.attrs;
 	c->differs = (unsigned)differs;
 	if (differs & ~TXN_TIMES)
 		c->conflict = conflict_of(s, p->lower[s->l->n_lower - 1], ".", &low);
@@ -517,15 +563,14 @@ static __attribute__((noinline)) char *place_in_base(int dir, const char *name, 
 static int find_moved(struct scanner *s, int dir, const char *base, unsigned depth)
 {
 	struct cs_strv names = { 0 };
-	int r = scan_names(dir, &names) < 0 ? fail(s, "list", "") : 0;
+	int r = list(dir, true, &names) < 0 ? fail(s, "list", "") : 0;
 
 	for (size_t i = 0; r >= 0 && i < names.n; i++) {
-		struct stat st;
 		CS_FD int sub = -1;
 		CS_FREE char *at = NULL;
 		bool moved;
 
-		if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) || depth > TXN_DEPTH_MAX)
+		if (depth > TXN_DEPTH_MAX)
 			continue;
 		at = place_in_base(dir, names.v[i], base, &moved);
 		if (moved)

@@ -163,7 +163,7 @@ static bool same_root(int a, int b)
 {
 	struct stat x, y;
 
-	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && compare_entry(a, ".", &x, b, ".", &y) == 0;
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && compare_entry(&(struct compared){ a, ".", &x, false }, &(struct compared){ b, ".", &y, false }) == 0;
 }
 
 /* Under another name until it is whole: a crash leaves no layer whose root is not as it should be. */
@@ -354,7 +354,7 @@ int txn_steps(struct txn *t, txn_step_visit visit, void *arg, struct cs_err *err
 int txn_step_changes(struct txn *t, const struct txn_step *s, struct txn_changes *ret, struct cs_err *err)
 {
 	CS_FD int up = open_layer(t, s->layer, "up");
-	struct scan_layers l = { .upper = up };
+	struct scan_layers l = { .upper = up, .quick = true };
 	int *lowers = NULL;
 	size_t n = 0;
 	int r;

@@ -139,6 +139,7 @@ struct txn_change {
 	char *base;                 /* where the workspace has it now if elsewhere: beneath a renamed directory */
 	enum txn_kind kind;
 	unsigned differs;           /* TXN_CONTENT, ... of a CHANGED one */
+	unsigned attrs;             /* what there is to say of the new one's extended attributes: ATTR_* of internal.h */
 	struct txn_side old, new;
 	enum txn_hold hold;
 	enum txn_conflict conflict;
@@ -154,6 +155,8 @@ struct txn_changes {
 	size_t held, conflicts;
 };
 int txn_scan(struct txn *t, struct txn_changes *ret, struct cs_err *err);
+/* The same for who does not ask what differs: a file with another time is not read, its content counts as changed. */
+int txn_scan_quick(struct txn *t, struct txn_changes *ret, struct cs_err *err);
 void txn_changes_done(struct txn_changes *c);
 /* Nothing but directories whose times changed because something in them came and went. */
 bool txn_changes_nothing(const struct txn_changes *c);
