@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_diff_expand.c - what a replaced or renamed directory held, file by file.
+/* cmd_diff_expand.c - what a renamed directory holds, file by file.
  *
- * A change set names a directory that a file took the place of, or that was
- * renamed as a whole, once.  git knows only files: those beneath the first are
- * deleted, and in a patch those beneath the second are renamed one by one.
+ * A change set names a directory that was renamed as a whole once.  git knows
+ * only files: in a patch those beneath it are renamed one by one.
  */
 #include "cli/cmd_diff.h"
 
@@ -56,11 +55,9 @@ static void append(struct expander *e, const struct txn_change *c)
 	e->v[e->n++] = *c;
 }
 
-static bool wants(const struct diff *d, const struct txn_change *c)
+static bool wants(const struct txn_change *c)
 {
-	if (c->kind == TXN_TYPE)
-		return S_ISDIR(c->old.mode) && c->subtree == 0;
-	return c->kind == TXN_RENAMED && S_ISDIR(c->new.mode) && d->form == DIFF_PATCH;
+	return c->kind == TXN_RENAMED && S_ISDIR(c->new.mode);
 }
 
 static int list_old(const struct diff *d, const char *path, struct cs_strv *ret, int *ret_dir)
@@ -83,33 +80,29 @@ static int list_old(const struct diff *d, const char *path, struct cs_strv *ret,
 	return 0;
 }
 
-static void walk(struct expander *e, enum txn_kind kind, const char *from, const char *to, unsigned depth);
+static void walk(struct expander *e, const char *from, const char *to, unsigned depth);
 
-static void one(struct expander *e, enum txn_kind kind, const struct stat *st, const char *from, const char *to, unsigned depth)
+/* Of the directories the topmost is enough. */
+static void one(struct expander *e, const struct stat *st, const char *from, const char *to, unsigned depth)
 {
 	const struct known key = { .path = from }, *k = bsearch(&key, e->known, e->n_known, sizeof key, by_path);
-	struct txn_change c = { .kind = kind };
-	size_t at = e->n;
+	struct txn_change c = { .kind = TXN_RENAMED };
 
 	if (k && (k->closed || !S_ISDIR(st->st_mode)))
 		return;
+	if (S_ISDIR(st->st_mode)) {
+		walk(e, from, to, depth);
+		return;
+	}
 	c.old = (struct txn_side){ .mode = st->st_mode, .uid = st->st_uid, .gid = st->st_gid, .size = (uint64_t)st->st_size,
 				   .mtime = st->st_mtim.tv_sec, .ino = st->st_ino };
-	if (kind == TXN_RENAMED)
-		c.new = c.old;
-	if (kind == TXN_DELETED || !S_ISDIR(st->st_mode)) { /* of renamed directories the topmost is enough */
-		c.path = cs_strdup(to);
-		c.from = kind == TXN_RENAMED ? cs_strdup(from) : NULL;
-		c.base = kind == TXN_DELETED && strcmp(from, to) ? cs_strdup(from) : NULL;
-		append(e, &c);
-	}
-	if (S_ISDIR(st->st_mode))
-		walk(e, kind, from, to, depth);
-	if (kind == TXN_DELETED)
-		e->v[at].subtree = (uint32_t)(e->n - 1 - at);
+	c.new = c.old;
+	c.path = cs_strdup(to);
+	c.from = cs_strdup(from);
+	append(e, &c);
 }
 
-static void walk(struct expander *e, enum txn_kind kind, const char *from, const char *to, unsigned depth)
+static void walk(struct expander *e, const char *from, const char *to, unsigned depth)
 {
 	struct cs_strv names = { 0 };
 	CS_FD int dir = -1;
@@ -124,7 +117,7 @@ static void walk(struct expander *e, enum txn_kind kind, const char *from, const
 		struct stat st;
 
 		if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
-			one(e, kind, &st, old, new, depth + 1);
+			one(e, &st, old, new, depth + 1);
 	}
 	cs_strv_done(&names);
 }
@@ -145,16 +138,16 @@ void diff_expand(struct diff *d)
 	size_t found = 0;
 
 	for (size_t i = 0; i < c->n; i++)
-		found += wants(d, &c->v[i]);
-	if (!found)
+		found += wants(&c->v[i]);
+	if (!found || d->form != DIFF_PATCH)
 		return;
 	note_known(&e, c);
 	for (size_t i = 0; i < c->n; i++) {
 		const struct txn_change *x = &c->v[i];
 
 		append(&e, x);
-		if (wants(d, x))
-			walk(&e, x->kind == TXN_TYPE ? TXN_DELETED : TXN_RENAMED, diff_old_path(x), x->path, 0);
+		if (wants(x))
+			walk(&e, diff_old_path(x), x->path, 0);
 	}
 	free(e.known);
 	free(c->v);
