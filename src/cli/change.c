@@ -19,10 +19,7 @@ static void say_line(const char *line, void *arg)
 
 void change_recover(const char *workspace)
 {
-	struct cs_err err = { 0 };
-
-	if (txn_recover(workspace, say_line, NULL, &err) < 0)
-		say_error("%s", err.msg);
+	(void)txn_recover(workspace, say_line, NULL); /* each is named */
 }
 
 /* A file of such a name is ./t-4k2q. */

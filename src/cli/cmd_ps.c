@@ -182,7 +182,7 @@ int cmd_gc(int argc, char **argv)
 		session_clear_sockets();
 	}
 	if (n >= 0)
-		(void)txn_gc(&g, gc_line, &a, &err);
+		(void)txn_gc(&g, gc_line, &a); /* each is named */
 	code = n < 0 ? cli_usage_error(&err) : gc_print(&a, n);
 	profile_done(&p);
 	cs_strv_done(&a.said);

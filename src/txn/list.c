@@ -273,12 +273,11 @@ static void listing_done(struct listing *l)
 	free(l->v);
 }
 
-int txn_list(const char *workspace, txn_visit visit, void *arg, struct cs_err *err)
+int txn_list(const char *workspace, txn_visit visit, void *arg)
 {
 	struct listing l = { 0 };
 	int r = 0;
 
-	(void)err;
 	collect(workspace, &l);
 	for (size_t i = 0; r == 0 && i < l.n; i++) {
 		struct txn_entry e = { .about = &l.v[i].about, .state = l.v[i].state, .busy = l.v[i].busy };
@@ -323,13 +322,12 @@ static int read_log(const struct txn_store *s, void *arg)
 	return 0;
 }
 
-int txn_log(const char *workspace, void (*line)(const char *, void *), void *arg, struct cs_err *err)
+void txn_log(const char *workspace, void (*line)(const char *, void *), void *arg)
 {
 	CS_FREE char *dir = workspace ? realpath(workspace, NULL) : NULL;
 	struct log_reading l = { line, arg, dir };
 
-	(void)err;
-	return store_each(dir, read_log, &l);
+	(void)store_each(dir, read_log, &l); /* a store that cannot be read has nothing to show */
 }
 
 /* ---- limits ---- */
@@ -355,33 +353,61 @@ static uint64_t tree_size(int dir, unsigned depth)
 	return sum;
 }
 
-static int drop(struct txn *t, const char *why, bool only_name, txn_said said, void *arg)
+/* Was anything left out of its last commit?  Who cannot tell must not drop it. */
+static bool has_pending(const struct txn *t)
 {
-	char line[320], size[32], shown[128];
-	bool committed = commit_parts(t->dir) > 0;
+	uint32_t parts = commit_parts(t->dir);
+	char name[24];
+	struct journal j;
+	bool whole;
 
-	cs_format_size(size, sizeof size, tree_size(t->dir, 0));
-	snprintf(line, sizeof line, "%s: %s (%s, %s, in %s)%s", t->about.id,
-		 committed ? "can no longer be undone" : only_name ? "pending" : "dropped without having been committed", why, size,
-		 cs_escape_to(shown, sizeof shown, t->about.workspace), only_name ? ": commit it, roll it back, or gc --pending drops it" : "");
-	said(line, arg);
-	if (only_name || store_trash(t, NULL) < 0)
-		return 0;
-	store_log(t, "expired", why);
-	return 1;
+	if (!parts)
+		return true;
+	commit_part_name(name, parts - 1);
+	if (journal_read(t->dir, name, &j, NULL) < 0)
+		return true;
+	whole = j.whole;
+	journal_done(&j);
+	return !whole;
 }
 
-int txn_gc(const struct txn_gc *g, txn_said said, void *arg, struct cs_err *err)
+struct found {
+	bool pending;
+	const char *why;
+	uint64_t size;
+};
+
+static bool drop(struct txn *t, const struct found *f, bool only_name, txn_said said, void *arg)
+{
+	bool committed = commit_parts(t->dir) > 0, dropped = !only_name && store_trash(t, NULL) == 0;
+	char line[400], size[32], shown[128];
+
+	cs_format_size(size, sizeof size, f->size);
+	snprintf(line, sizeof line, "%s: %s (%s, %s, in %s)%s", t->about.id,
+		 f->pending ? (dropped ? (committed ? "can no longer be undone, and what was left of it is dropped without having been committed"
+						    : "dropped without having been committed")
+				       : (committed ? "committed in part, the rest is pending" : "pending"))
+			    : dropped ? "can no longer be undone" : "committed",
+		 f->why, size, cs_escape_to(shown, sizeof shown, t->about.workspace),
+		 dropped ? "" : !only_name ? ": it could not be dropped"
+				: committed ? ": commit the rest, undo it, or gc --pending drops it" : ": commit it, roll it back, or gc --pending drops it");
+	said(line, arg);
+	if (dropped)
+		store_log(t, "expired", f->why);
+	return dropped;
+}
+
+int txn_gc(const struct txn_gc *g, txn_said said, void *arg)
 {
 	struct listing l = { 0 };
 	struct timespec now;
-	uint64_t total = 0;
+	uint64_t total[2] = { 0 }; /* of undo sets, of pending ones */
 	int dropped = 0;
 
-	(void)err;
 	clock_gettime(CLOCK_REALTIME, &now);
 	collect(NULL, &l);
 	for (size_t i = 0; i < l.n; i++) { /* newest first: the oldest are those beyond the size */
+		struct found f;
 		struct txn *t;
 		bool old = g->age && l.v[i].about.created + g->age < (uint64_t)now.tv_sec, big;
 
@@ -391,10 +417,11 @@ int txn_gc(const struct txn_gc *g, txn_said said, void *arg, struct cs_err *err)
 			txn_close(t);
 			continue;
 		}
-		total += tree_size(t->dir, 0);
-		big = g->size && total > g->size;
+		f = (struct found){ has_pending(t), old ? "too old" : "too much is kept", tree_size(t->dir, 0) };
+		total[f.pending] += f.size;
+		big = g->size && total[f.pending] > g->size;
 		if (old || big)
-			dropped += drop(t, old ? "too old" : "too much is kept", l.v[i].state == TXN_PENDING && !g->pending, said, arg);
+			dropped += drop(t, &f, f.pending && !g->pending, said, arg);
 		txn_close(t);
 	}
 	listing_done(&l);

@@ -186,12 +186,11 @@ static int recover_store(const struct txn_store *s, void *arg)
 	return 0;
 }
 
-int txn_recover(const char *workspace, txn_said said, void *arg, struct cs_err *err)
+int txn_recover(const char *workspace, txn_said said, void *arg)
 {
 	CS_FREE char *dir = realpath(workspace ? workspace : ".", NULL);
 	struct recovery r = { .said = said, .arg = arg };
 
-	(void)err;
 	(void)store_each(dir ? dir : "/", recover_store, &r);
 	return r.n;
 }

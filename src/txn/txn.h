@@ -113,7 +113,6 @@ bool txn_hold_can_allow(enum txn_hold h);
 	X(EDITED, "changed in the workspace since the start")                 \
 	X(CREATED, "made or replaced in the workspace since the start")       \
 	X(REMOVED, "deleted in the workspace since the start")                \
-	X(BLOCKED, "a directory on its way was replaced in the workspace")    \
 	X(CLOCK, "the clock was set back: nobody can tell if it was changed")
 enum txn_conflict {
 	TXN_CLEAN,
@@ -144,7 +143,6 @@ struct txn_change {
 	enum txn_hold hold;
 	enum txn_conflict conflict;
 	uint32_t subtree;           /* how many changes after this one lie beneath it */
-	bool partly;                /* a directory: something beneath is not taken */
 };
 
 struct txn_changes {
@@ -212,26 +210,26 @@ struct txn_entry {
 	const struct txn_about *about;
 	enum txn_state state;
 	bool busy;                 /* somebody works on it now */
-	uint64_t bytes;            /* of content, if summed */
 };
 typedef int (*txn_visit)(const struct txn_entry *e, void *arg);
-/* Of one workspace, or of all when NULL; newest first. */
-int txn_list(const char *workspace, txn_visit visit, void *arg, struct cs_err *err);
+/* Of one workspace, or of all when NULL; newest first.  Ends with the first that visit does not return 0 for. */
+int txn_list(const char *workspace, txn_visit visit, void *arg);
 
 /* Finishes or keeps what a crash left. said is called with one line for each. Returns how many. */
 typedef void (*txn_said)(const char *line, void *arg);
-int txn_recover(const char *workspace, txn_said said, void *arg, struct cs_err *err);
+int txn_recover(const char *workspace, txn_said said, void *arg);
 
-/* Committed ones older than age seconds, or beyond size bytes in all (oldest first), lose their
- * undo; pending ones are named and dropped only with pending set.  Also empties the trash. */
+/* Committed ones older than age seconds, or beyond size bytes in all (oldest first), lose their undo.  Those
+ * with anything pending, if only a part of it, are named, and dropped only with pending set; they have the same
+ * limits for themselves.  Returns how many were dropped. */
 struct txn_gc {
 	uint64_t age, size;        /* 0: no limit */
 	bool pending;
 };
-int txn_gc(const struct txn_gc *g, txn_said said, void *arg, struct cs_err *err);
+int txn_gc(const struct txn_gc *g, txn_said said, void *arg);
 
 /* The log's lines, oldest first: "TIME ID EVENT COUNTS WORKSPACE". */
-int txn_log(const char *workspace, void (*line)(const char *text, void *arg), void *arg, struct cs_err *err);
+void txn_log(const char *workspace, void (*line)(const char *text, void *arg), void *arg);
 
 /* ---- steps: savepoints in a transaction that stays alive ---- */
 
