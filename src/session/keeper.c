@@ -123,51 +123,7 @@ static int savepoint(struct keeper *k, struct cs_err *err)
 	return r;
 }
 
-/* The words of a request; they point into the payload. */
-struct words {
-	char **argv, **env;
-	const char *cwd;
-	uint32_t argc, envc;
-};
-
-static void words_done(struct words *w)
-{
-	free(w->argv);
-	free(w->env);
-}
-
-static int parse_words(struct keeper *k, char *data, size_t len, struct words *w, struct cs_err *err)
-{
-	char *at = data + 8, *end = data + len;
-	uint32_t own = 0;
-
-	*w = (struct words){ 0 };
-	if (len < 9 || end[-1])
-		return cs_fail(err, CS_E_INVALID, 0, "a request without words");
-	memcpy(&w->argc, data, 4);
-	memcpy(&w->envc, data + 4, 4);
-	if (!w->argc || w->argc > len || w->envc > len)
-		return cs_fail(err, CS_E_INVALID, 0, "a request without a command");
-	while (k->spec.spec.env[own])
-		own++;
-	w->argv = cs_calloc(w->argc + 1u, sizeof *w->argv);
-	w->env = cs_calloc(own + w->envc + 1u, sizeof *w->env);
-	for (uint32_t i = 0; i < own; i++)
-		w->env[i] = k->spec.spec.env[i];
-	for (uint32_t i = 0; i <= w->argc + w->envc; i++, at += strlen(at) + 1) {
-		if (at >= end)
-			return cs_fail(err, CS_E_INVALID, 0, "a request that is cut short");
-		if (i < w->argc)
-			w->argv[i] = at;
-		else if (i < w->argc + w->envc)
-			w->env[own + i - w->argc] = at;
-		else
-			w->cwd = at;
-	}
-	return 0;
-}
-
-static int start_step(struct keeper *k, int client, const struct wire *w, const struct words *words, const int *fds, struct cs_err *err)
+static int start_step(struct keeper *k, int client, const struct wire *w, const struct wire_words *words, const int *fds, struct cs_err *err)
 {
 	struct sandbox_command c = { .argv = words->argv, .env = words->env, .cwd = words->cwd && *words->cwd ? words->cwd : k->spec.spec.cwd,
 				     .path = k->spec.spec.path, .stdio = { fds[0], fds[1], fds[2] }, .tty = w->a & WIRE_TTY };
@@ -274,19 +230,19 @@ static int check_quiet(struct keeper *k, struct cs_err *err)
 
 static void on_exec(struct keeper *k, int client, const struct wire *w, struct cs_buf *payload, const int *fds, size_t n_fds)
 {
-	struct words words = { 0 };
+	struct wire_words words = { 0 };
 	struct cs_err err = { 0 };
 	int r = check_idle(k, &err);
 
 	if (r == 0 && n_fds != 3)
 		r = cs_fail(&err, CS_E_INVALID, 0, "a request without descriptors");
 	if (r == 0)
-		r = parse_words(k, payload->data, payload->len, &words, &err);
+		r = wire_words(payload->data, payload->len, k->spec.spec.env, &words, &err);
 	if (r == 0)
 		r = start_step(k, client, w, &words, fds, &err);
 	if (r < 0)
 		tell_error(client, &err);
-	words_done(&words);
+	wire_words_done(&words);
 	take_ended(k); /* a quick one has ended by now, and what said so has been read already */
 }
 

@@ -147,23 +147,19 @@ static bool take_found(const char *at, const char *end, uint32_t n, struct cs_st
 	return at == end;
 }
 
-bool known_load(const char *dir, const struct cs_strv *patterns, struct cs_strv *ret, bool *ret_partly)
+bool known_parse(const char *data, size_t len, const char *dir, const struct cs_strv *patterns, struct cs_strv *ret, bool *ret_partly)
 {
-	struct cs_buf all CS_BUF_AUTO = CS_BUF(KNOWN_MAX);
-	CS_FD int seen = open_seen(false), fd = -1, root = -1;
+	CS_FD int root = -1;
 	struct cs_strv found = { 0 };
 	const char *at, *end;
 	struct head h;
-	char name[32];
 	bool good;
 
-	name_of(name, dir, patterns);
-	fd = seen < 0 ? -1 : openat(seen, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || cs_buf_read_fd(&all, fd, "seen", NULL) < 0 || all.len < sizeof h)
+	if (len < sizeof h)
 		return false;
-	memcpy(&h, all.data, sizeof h);
-	at = all.data + sizeof h;
-	end = all.data + all.len;
+	memcpy(&h, data, sizeof h);
+	at = data + sizeof h;
+	end = data + len;
 	if (memcmp(h.magic, magic, sizeof magic) || h.patterns != hash_all(dir, patterns) || h.crc != cs_crc32c(0, at, (size_t)(end - at)))
 		return false;
 	root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -177,4 +173,15 @@ bool known_load(const char *dir, const struct cs_strv *patterns, struct cs_strv 
 	}
 	cs_strv_done(&found);
 	return good;
+}
+
+bool known_load(const char *dir, const struct cs_strv *patterns, struct cs_strv *ret, bool *ret_partly)
+{
+	struct cs_buf all CS_BUF_AUTO = CS_BUF(KNOWN_MAX);
+	CS_FD int seen = open_seen(false), fd = -1;
+	char name[32];
+
+	name_of(name, dir, patterns);
+	fd = seen < 0 ? -1 : openat(seen, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && cs_buf_read_fd(&all, fd, "seen", NULL) == 0 && known_parse(cs_buf_text(&all), all.len, dir, patterns, ret, ret_partly);
 }

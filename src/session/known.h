@@ -21,5 +21,7 @@ struct known {
 void known_note(struct known *k, const char *path, size_t len, const struct stat *st);
 /* True: ret has what was found then (absolute paths), and *ret_partly. */
 bool known_load(const char *dir, const struct cs_strv *patterns, struct cs_strv *ret, bool *ret_partly);
+/* The same from memory: what the fuzzer calls. */
+bool known_parse(const char *data, size_t len, const char *dir, const struct cs_strv *patterns, struct cs_strv *ret, bool *ret_partly);
 /* found from the given index on; what cannot be written down is searched again. */
 void known_save(const char *dir, const struct cs_strv *patterns, const struct known *k, const struct cs_strv *found, size_t from, bool partly);

@@ -112,3 +112,45 @@ int wire_receive(int fd, struct wire *w, struct cs_buf *ret, int *fds, size_t *n
 	free(data);
 	return r < 0 || ret->over ? -1 : 1;
 }
+
+/* ---- the words of a request ---- */
+
+int wire_words(char *data, size_t len, char *const *own, struct wire_words *ret, struct cs_err *err)
+{
+	char *at, *end;
+	uint32_t n_own = 0;
+
+	*ret = (struct wire_words){ 0 };
+	if (len < 9 || data[len - 1])
+		return cs_fail(err, CS_E_INVALID, 0, "a request without words");
+	at = data + 8;
+	end = data + len;
+	memcpy(&ret->argc, data, 4);
+	memcpy(&ret->envc, data + 4, 4);
+	if (!ret->argc || ret->argc > len || ret->envc > len)
+		return cs_fail(err, CS_E_INVALID, 0, "a request without a command");
+	while (own[n_own])
+		n_own++;
+	ret->argv = cs_calloc(ret->argc + 1u, sizeof *ret->argv);
+	ret->env = cs_calloc(n_own + ret->envc + 1u, sizeof *ret->env);
+	for (uint32_t i = 0; i < n_own; i++)
+		ret->env[i] = own[i];
+	for (uint32_t i = 0; i <= ret->argc + ret->envc; i++, at += strlen(at) + 1) {
+		if (at >= end)
+			return cs_fail(err, CS_E_INVALID, 0, "a request that is cut short");
+		if (i < ret->argc)
+			ret->argv[i] = at;
+		else if (i < ret->argc + ret->envc)
+			ret->env[n_own + i - ret->argc] = at;
+		else
+			ret->cwd = at;
+	}
+	return 0;
+}
+
+void wire_words_done(struct wire_words *w)
+{
+	free(w->argv);
+	free(w->env);
+	*w = (struct wire_words){ 0 };
+}

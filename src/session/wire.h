@@ -37,3 +37,12 @@ struct wire {
 int wire_send(int fd, const struct wire *w, const void *payload, const int *fds, size_t n_fds);
 /* One whole frame. ret must have a maximum; n_fds tells how many fit and how many came.  0: the peer is gone. */
 int wire_receive(int fd, struct wire *w, struct cs_buf *ret, int *fds, size_t *n_fds);
+
+/* The words of an EXEC: two counts, then the command, its variables and its directory, each ending in NUL. */
+struct wire_words {
+	char **argv, **env;  /* they point into the payload; env starts with the session's own */
+	const char *cwd;
+	uint32_t argc, envc;
+};
+int wire_words(char *data, size_t len, char *const *own, struct wire_words *ret, struct cs_err *err);
+void wire_words_done(struct wire_words *w);
