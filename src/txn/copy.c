@@ -93,6 +93,53 @@ int copy_attributes(int from, const char *name, const struct stat *st, uid_t uid
 	return utimensat(to, name, times, AT_SYMLINK_NOFOLLOW);
 }
 
+/* ---- hard links ---- */
+
+static struct linked *find_link(const struct links *l, uint64_t ino)
+{
+	size_t i = (size_t)(ino * 0x9e3779b97f4a7c15u >> 20) & (l->cap - 1);
+
+	while (l->v[i].path && l->v[i].ino != ino)
+		i = (i + 1) & (l->cap - 1);
+	return &l->v[i];
+}
+
+static void grow_links(struct links *l)
+{
+	struct links old = *l;
+
+	l->cap = old.cap ? old.cap * 2 : 64;
+	l->v = cs_calloc(l->cap, sizeof *l->v);
+	for (size_t i = 0; i < old.cap; i++)
+		if (old.v[i].path)
+			*find_link(l, old.v[i].ino) = old.v[i];
+	free(old.v);
+}
+
+bool links_again(struct links *l, int top, const struct stat *st, int to, const char *name, const char *path)
+{
+	struct linked *at;
+
+	if (S_ISDIR(st->st_mode) || st->st_nlink < 2 || layer_is_whiteout(st))
+		return false;
+	if (l->n * 2 >= l->cap)
+		grow_links(l);
+	at = find_link(l, st->st_ino);
+	if (at->path)
+		return linkat(top, at->path, to, name, 0) == 0;
+	*at = (struct linked){ st->st_ino, cs_strdup(path) };
+	l->n++;
+	return false;
+}
+
+void links_done(struct links *l)
+{
+	for (size_t i = 0; i < l->cap; i++)
+		free(l->v[i].path);
+	free(l->v);
+	*l = (struct links){ 0 };
+}
+
 ssize_t read_full(int fd, char *buf, size_t size)
 {
 	size_t n = 0;

@@ -9,15 +9,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/xattr.h>
 
 #include "base/text.h"
-
-/* Files with more than one name keep them. */
-struct linked {
-	ino_t ino;
-	char *path;
-};
 
 struct importer {
 	struct txn *t;
@@ -25,8 +18,7 @@ struct importer {
 	uid_t uid;           /* the sandbox's user in the layer */
 	gid_t gid;
 	int top;
-	struct linked *links;
-	size_t n_links;
+	struct links links;  /* files with more than one name keep them */
 	struct cs_err *err;
 };
 
@@ -56,25 +48,6 @@ static int copy_dir(struct importer *m, int from, const char *name, int to, cons
 	return out < 0 ? fail(m, path) : copy_tree(m, in, out, path, depth + 1);
 }
 
-static bool link_again(struct importer *m, const struct stat *st, int to, const char *name, const char *path)
-{
-	if (S_ISDIR(st->st_mode) || st->st_nlink < 2 || layer_is_whiteout(st))
-		return false;
-	for (size_t i = 0; i < m->n_links; i++)
-		if (m->links[i].ino == st->st_ino)
-			return linkat(m->top, m->links[i].path, to, name, 0) == 0;
-	if (m->n_links % 64 == 0) {
-		struct linked *grown = cs_calloc(m->n_links + 64, sizeof *grown);
-
-		if (m->n_links)
-			memcpy(grown, m->links, m->n_links * sizeof *grown);
-		free(m->links);
-		m->links = grown;
-	}
-	m->links[m->n_links++] = (struct linked){ st->st_ino, cs_strdup(path) };
-	return false;
-}
-
 static int copy_one(struct importer *m, int from, const char *name, int to, const char *path, unsigned depth)
 {
 	struct stat st;
@@ -82,7 +55,7 @@ static int copy_one(struct importer *m, int from, const char *name, int to, cons
 
 	if (cs_fault("import") || fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return fail(m, path);
-	if (link_again(m, &st, to, name, path))
+	if (links_again(&m->links, m->top, &st, to, name, path))
 		return 0;
 	if (S_ISDIR(st.st_mode))
 		r = copy_dir(m, from, name, to, path, depth);
@@ -132,9 +105,7 @@ int txn_import(struct txn *t, int upper, struct cs_err *err)
 		    futimens(m.top, times) < 0 || act_rename(t->dir, "up.new", t->dir, "up", RENAME_EXCHANGE) < 0)
 			r = cs_fail(err, CS_E_SYSTEM, errno, "keep what was written");
 	}
-	for (size_t i = 0; i < m.n_links; i++)
-		free(m.links[i].path);
-	free(m.links);
+	links_done(&m.links);
 	if (m.top >= 0)
 		close(m.top);
 	(void)act_remove_tree(t->dir, "up.new"); /* what is left of it, or the empty one before */

@@ -154,6 +154,7 @@ struct scan_layers {
 /* start: edits of the base from then on are conflicts; NULL: none are. */
 int scan_layer(const struct scan_layers *l, const struct txn_start *start, struct txn_changes *ret, struct cs_err *err);
 int scan_names(int dir, struct cs_strv *ret); /* sorted */
+void path_cut(struct cs_buf *b, size_t len); /* back to what it was before something was appended */
 
 /* ---- origin.c ---- */
 /* A renamed file has no base at its place: it is not one that somebody deleted. */
@@ -287,6 +288,18 @@ int copy_file(int from, const char *name, const struct stat *st, int to); /* no 
 int copy_attributes(int from, const char *name, const struct stat *st, uid_t uid, gid_t gid, int to);
 int copy_content(int in, int out, off_t size);   /* shared blocks where the file system can; holes stay holes */
 int copy_xattrs_all(int from, const char *name, int to, const char *as);
+
+/* Files with several names, while a tree is copied. */
+struct links {
+	struct linked {
+		uint64_t ino;
+		char *path;   /* NULL: no entry */
+	} *v;
+	size_t n, cap;        /* cap: a power of two */
+};
+/* True: to/name is another name of a copy made before.  Else path, beneath top, is where the first one comes. */
+bool links_again(struct links *l, int top, const struct stat *st, int to, const char *name, const char *path);
+void links_done(struct links *l);
 
 /* ---- merge.c ---- */
 enum merge_how {

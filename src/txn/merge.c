@@ -20,6 +20,9 @@
 struct merger {
 	enum merge_how how;
 	struct cs_err *err;
+	int top;              /* the older layer, and where in it we are: "" at the top, else ending in '/' */
+	struct cs_buf path;
+	struct links links;   /* of what is copied */
 };
 
 static int fail(struct merger *m, const char *name)
@@ -93,6 +96,19 @@ static int copy_whole(int from, const char *name, const struct stat *st, int to)
 	return r;
 }
 
+/* Another name of what was copied before. */
+static bool link_again(struct merger *m, const struct stat *st, int to, const char *name)
+{
+	size_t len = m->path.len;
+	bool linked;
+
+	cs_buf_str(&m->path, name);
+	linked = !m->path.over && links_again(&m->links, m->top, st, to, name, cs_buf_text(&m->path));
+	path_cut(&m->path, len);
+	return linked;
+}
+
+/* 1: as another name of one that is there already. */
 static int place_anew(struct merger *m, int from, const char *name, const struct stat *st, int to)
 {
 	if (act_remove_tree(to, name) < 0)
@@ -101,6 +117,8 @@ static int place_anew(struct merger *m, int from, const char *name, const struct
 		return 0;
 	if (m->how == MERGE_MOVE && errno != EACCES)
 		return -1;
+	if (m->how == MERGE_COPY && link_again(m, st, to, name))
+		return 1;
 	/* Too many links, or a file system without: a copy does as well. */
 	if (m->how != MERGE_COPY && linkat(from, name, to, name, 0) == 0)
 		return 0;
@@ -112,14 +130,14 @@ static int place_file(struct merger *m, int from, const char *name, const struct
 	struct stat there;
 	bool is_next = !layer_is_whiteout(st) && fstatat(to, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && !layer_is_whiteout(&there);
 	struct origin older, newer;
+	int r;
 
 	if (m->how == MERGE_LINK || !is_next)
 		return place_anew(m, from, name, st, to);
 	get_origin(to, name, &older);
 	get_origin(from, name, &newer);
-	if (place_anew(m, from, name, st, to) < 0)
-		return -1;
-	return newer.len < 0 ? 0 : put_origin(to, name, st, &older);
+	r = place_anew(m, from, name, st, to);
+	return r || newer.len < 0 ? r : put_origin(to, name, st, &older);
 }
 
 static int mark_opaque(int dir, const char *name)
@@ -143,11 +161,16 @@ static int merge_into(struct merger *m, int newer, const char *name, const struc
 {
 	CS_FD int from = openat(newer, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	CS_FD int to = openat(older, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	size_t len = m->path.len;
 	struct origin was;
+	int r;
 
 	if (from < 0 || to < 0)
 		return fail(m, name);
-	if (merge_dirs(m, from, to, depth + 1) < 0)
+	cs_buf_fmt(&m->path, "%s/", name);
+	r = merge_dirs(m, from, to, depth + 1);
+	path_cut(&m->path, len);
+	if (r < 0)
 		return -CS_E_SYSTEM;
 	get_origin(older, name, &was);
 	/* Last: a directory may become closed. */
@@ -212,7 +235,7 @@ static int merge_dirs(struct merger *m, int newer, int older, unsigned depth)
 
 int merge_layer(int older, int newer, enum merge_how how, struct cs_err *err)
 {
-	struct merger m = { how, err };
+	struct merger m = { .how = how, .err = err, .top = older, .path = CS_BUF(1 << 20) };
 	struct timespec times[2];
 	struct stat st, there;
 	int r;
@@ -222,6 +245,8 @@ int merge_layer(int older, int newer, enum merge_how how, struct cs_err *err)
 		return fail(&m, ".");
 	(void)open_up(older, ".", &there, 0700);
 	r = merge_dirs(&m, newer, older, 0);
+	links_done(&m.links);
+	cs_buf_done(&m.path);
 	if (r < 0)
 		return r;
 	times[0] = st.st_atim;
@@ -284,7 +309,7 @@ static int tidy(struct merger *m, int up, int base, unsigned depth)
 
 int merge_tidy(int up, int base, struct cs_err *err)
 {
-	struct merger m = { MERGE_MOVE, err };
+	struct merger m = { .how = MERGE_MOVE, .err = err };
 	struct stat st;
 	bool opened = fstat(up, &st) == 0 && open_up(up, ".", &st, 0700);
 	int r = tidy(&m, up, base, 0);

@@ -192,7 +192,7 @@ static void enter(struct scanner *s, const char *name, size_t keep[2])
 	cs_buf_fmt(&s->base, "%s/", name);
 }
 
-static void cut(struct cs_buf *b, size_t len)
+void path_cut(struct cs_buf *b, size_t len)
 {
 	b->len = len;
 	if (b->data)
@@ -201,8 +201,8 @@ static void cut(struct cs_buf *b, size_t len)
 
 static void leave(struct scanner *s, const size_t keep[2])
 {
-	cut(&s->path, keep[0]);
-	cut(&s->base, keep[1]);
+	path_cut(&s->path, keep[0]);
+	path_cut(&s->base, keep[1]);
 }
 
 /* ---- lower layers ---- */
@@ -344,10 +344,10 @@ static int walk_into(struct scanner *s, const struct place *p, const char *name,
 	if (base) {
 		CS_FREE char *was = cs_strdup(cs_buf_text(&s->base));
 
-		cut(&s->base, 0);
+		path_cut(&s->base, 0);
 		cs_buf_fmt(&s->base, "%s/", base);
 		r = sub.upper < 0 ? fail(s, "open", "") : walk(s, &sub);
-		cut(&s->base, 0);
+		path_cut(&s->base, 0);
 		cs_buf_str(&s->base, was);
 	} else {
 		r = sub.upper < 0 ? fail(s, "open", "") : sub.depth > TXN_DEPTH_MAX

@@ -667,6 +667,22 @@ def _(m):
                 equal(c.cmd("commit", "-y", c.id).status, 1, "its commit conflicts with the parent's")
 
 
+@test("hard links among what was written are links in a fork, too, and in what it commits")
+def _(m):
+    with Session(m, files=["base", "dir/x"]) as a:
+        a.ok("mkdir -p p/q; echo 1 >one; ln one p/two; ln one p/q/three; echo 2 >other; ln base linked")
+        a.ok("echo 4 >four; ln four p/five; mkdir closed; ln four closed/six; rm p/two; ln other p/two")
+        same = "stat -c '%n %i' one p/q/three other p/two four p/five closed/six base linked | awk '{ print $1, n[$2] ? n[$2] : n[$2] = NR }'"
+        want = a.ok(same)
+        with a.fork() as b:
+            equal(b.ok(same), want, "the copy")
+            b.ok("echo more >>p/two; echo more >>one")
+            equal(a.ok("cat p/two one"), "2\n1\n", "the first session's")
+            b.end("always")
+            ino = {n: os.stat(f"{a.ws}/{n}").st_ino for n in ("four", "p/five", "closed/six")}
+            equal(len(set(ino.values())), 1, f"committed {ino}")
+
+
 @test("a session without changes can be forked, and its fork without changes")
 def _(m):
     with Session(m, files=["f"]) as a:
