@@ -16,9 +16,8 @@ static bool grow(struct bytes *b, size_t need)
 	p = malloc(cap);
 	if (!p)
 		return false;
-	if (b->len)
-		memcpy(p, b->data + b->at, b->len);
 	if (b->data) {
+		memcpy(p, b->data + b->at, b->len);
 		OPENSSL_cleanse(b->data, b->cap);
 		free(b->data);
 	}
