@@ -202,7 +202,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	i->name = cs_strdup("api.example.com");
 	i->port = 443;
 	i->carry = (struct carry){ .name = i->name, .port = 443, .secrets = secrets, .n_secrets = 1 };
-	i->carry.heads = mask_new(secrets, 1);
+	i->carry.heads = mask_new(secrets, 1); /* freed with the box */
 	i->owner = (struct intercept_owner){ NULL, f_dial, f_judge, f_count, f_done, f_closed };
 	make(i, l, ends);
 	while (at < size && i->phase == PH_OPEN) {

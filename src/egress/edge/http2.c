@@ -705,8 +705,10 @@ static bool add_down(struct stream2 *t, const void *data, size_t n, bool last)
 
 	if (!t->mask)
 		return bytes_add(&t->down, data, n);
+	if (!masks_feed(m, t->mask, data, n, last, &t->masked))
+		return false;
 	t->unmasked = last;
-	return masks_feed(m, t->mask, data, n, last, &t->masked) && bytes_add(&t->down, m->clean.data, m->clean.len);
+	return bytes_add(&t->down, m->clean.data, m->clean.len);
 }
 
 static void end_answer(struct stream2 *t)

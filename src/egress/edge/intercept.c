@@ -44,6 +44,7 @@ static void free_now(void *arg)
 	stream_done(&i->server);
 	masks_done(&i->masks);
 	mask_free(i->carry.heads);
+	free(i->secrets);
 	free(i->name);
 	free(i);
 }
@@ -464,9 +465,15 @@ struct intercept *intercept_new(const struct intercept_opts *o)
 	if (o->hello)
 		i->hello = *o->hello;
 	i->owner = o->owner;
-	i->carry = (struct carry){ .name = i->name, .port = o->port, .secrets = o->secrets, .n_secrets = o->n_secrets };
-	if (o->n_secrets && edge_checks(EDGE_CHECK_mask))
-		i->carry.heads = mask_new(o->secrets, o->n_secrets);
+	i->carry = (struct carry){ .name = i->name, .port = o->port, .n_secrets = o->n_secrets };
+	if (o->n_secrets) {
+		/* The secrets live on, but the array may go when `closed` is called, and we a little later. */
+		i->secrets = cs_calloc(o->n_secrets, sizeof(struct secret *));
+		memcpy(i->secrets, o->secrets, o->n_secrets * sizeof(struct secret *));
+		i->carry.secrets = i->secrets;
+		if (edge_checks(EDGE_CHECK_mask))
+			i->carry.heads = mask_new(i->secrets, o->n_secrets);
+	}
 	i->limit.fire = on_time;
 	i->last = loop_now(i->loop);
 	i->server.fd = -1;

@@ -210,6 +210,7 @@ struct intercept {
 	SSL_CTX *verify;
 	struct hello hello;
 	struct intercept_owner owner;
+	const struct secret **secrets;
 	struct carry carry;
 	struct masks masks;
 	struct stream client, server;
