@@ -8,6 +8,7 @@
 #include "egress/edge/intercept_internal.h"
 
 #include <nghttp2/nghttp2.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t cut = size ? data[0] : 0, at = 1;
 	bool to_server = false;
 
+	signal(SIGPIPE, SIG_IGN);
 	done = judged = closed = 0;
 	i->loop = l;
 	i->name = cs_strdup("api.example.com");
