@@ -119,7 +119,7 @@ static ssize_t peer_read(nghttp2_session *s, int32_t id, uint8_t *to, size_t n, 
 
 static void peer_answer(struct peer *p, struct peer_stream *t)
 {
-	const nghttp2_nv nv[] = { NV(":status", "200"), NV("x-echo", VALUE), NV("content-encoding", "gzip") };
+	const nghttp2_nv nv[] = { NV(":status", "200"), NV("x-echo", " " VALUE " "), NV("content-encoding", "gzip") };
 	nghttp2_data_provider from = { .source.ptr = t, .read_callback = peer_read };
 	size_t n = 2;
 

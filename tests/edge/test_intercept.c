@@ -983,6 +983,33 @@ TEST(curl_speaks_http_1_1_through_it)
 	finish(w);
 }
 
+static void c_curl_many(struct world *w)
+{
+	static struct t_result r;
+	char to[128];
+	const char *argv[] = { "curl", "-sS", "-Z", "--parallel-immediate", "--http1.1", "--max-time", "30", "--cacert", w->ca_file, "--connect-to", to,
+			       "-w", "%{http_code}\n", "-o", "/dev/null", "https://" NAME "/[1-40]", NULL };
+
+	snprintf(to, sizeof to, "::127.0.0.1:%d", w->port);
+	t_run(&r, argv);
+	if (r.status == 127)
+		T_SKIP("no curl here");
+	T_INT(r.status, 0);
+	T_INT(count_of(r.out, "200\n"), 40);
+}
+
+TEST(many_connections_at_once_are_served)
+{
+	struct world *w = fresh();
+
+	w->secret = true;
+	w->hello.alpn = w->hello.http11 = true;
+	w->client = c_curl_many;
+	world_run(w);
+	T_INT(w->served, 40);
+	free(w);
+}
+
 /* ---- time ---- */
 
 static struct box *latest;

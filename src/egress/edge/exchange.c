@@ -562,6 +562,17 @@ static bool answer_step(struct exchange *x)
 	}
 }
 
+/* A server that ended while nobody was asking anything is let go of. */
+static void drop_idle_server(struct exchange *x)
+{
+	struct intercept *i = x->i;
+
+	if (x->answer != ANSWER_NONE || i->up != UP_OPEN || !(i->server.eof || i->server.broken))
+		return;
+	intercept_drop_upstream(i);
+	x->reused = false;
+}
+
 /* The client is gone, not only done with sending: with TLS nobody closes one half. */
 static bool client_left(const struct exchange *x)
 {
@@ -579,6 +590,7 @@ bool exchange_step(struct exchange *x)
 	if (i->up == UP_OPEN) {
 		moved |= stream_flush(&i->server);
 		moved |= stream_fill(&i->server);
+		drop_idle_server(x);
 	}
 	if (client_left(x)) {
 		intercept_kill(i, x->method ? "the client left" : NULL);

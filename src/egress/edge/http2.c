@@ -569,16 +569,31 @@ static int c_frame(nghttp2_session *c, const nghttp2_frame *f, void *arg)
 	return 0;
 }
 
+/* Content of a request that goes no further.  A reset overtakes what is still to be sent, so it waits
+ * until the answer is out, and until then no more is taken than the window allows. */
+static void drain(struct stream2 *t, size_t n)
+{
+	t->drained += n;
+	if (t->drained <= DRAIN_MAX)
+		(void)nghttp2_session_consume(t->h->c, t->cid, n);
+	else
+		t->up_held += n; /* given back when the stream goes */
+	if (t->drained > DRAIN_MAX && t->sent)
+		reset_client(t, NGHTTP2_NO_ERROR);
+}
+
 static int c_data(nghttp2_session *c, uint8_t flags, int32_t id, const uint8_t *data, size_t n, void *arg)
 {
 	struct h2 *h = arg;
 	struct stream2 *t = by_client(h, id);
 
 	(void)flags;
-	if (!t || t->self || t->server_gone || !bytes_add(&t->up, data, n)) {
+	if (!t) {
 		(void)nghttp2_session_consume(c, id, n);
-		if (t && (t->drained += n) > DRAIN_MAX)
-			reset_client(t, NGHTTP2_NO_ERROR);
+		return 0;
+	}
+	if (t->self || t->server_gone || !bytes_add(&t->up, data, n)) {
+		drain(t, n);
 		return 0;
 	}
 	t->up_held += n;
@@ -615,7 +630,7 @@ static int c_sent(nghttp2_session *c, const nghttp2_frame *f, void *arg)
 		return 0;
 	t->sent = true;
 	tell_done(t, t->status, NULL);
-	if (!t->up_end && t->server_gone) /* nobody reads what else it sends */
+	if (!t->up_end && (t->server_gone || t->drained > DRAIN_MAX)) /* nobody reads what else it sends */
 		reset_client(t, NGHTTP2_NO_ERROR);
 	return intercept_is_over(h->i) ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
@@ -627,7 +642,7 @@ static int s_begin_headers(nghttp2_session *s, const nghttp2_frame *f, void *arg
 	struct stream2 *t = by_server(arg, f->hd.stream_id);
 
 	(void)s;
-	if (t) {
+	if (t && f->hd.type == NGHTTP2_HEADERS) { /* nothing is to be pushed */
 		head_done(&t->resp);
 		t->resp.h2 = true;
 	}
@@ -649,8 +664,14 @@ static int s_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *n
 
 	(void)s;
 	(void)flags;
-	if (!t || t->self)
+	if (!t || t->self || f->hd.type != NGHTTP2_HEADERS)
 		return 0;
+	while (vl && (value[vl - 1] == ' ' || value[vl - 1] == '\t'))
+		vl--;
+	while (vl && (*value == ' ' || *value == '\t')) {
+		value++;
+		vl--;
+	}
 	if (is_text(":status", name, nl) ? parse_status(&t->resp, value, vl) : add_field(&t->resp, name, nl, value, vl))
 		return 0;
 	return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -866,6 +887,8 @@ static void new_server_session(struct h2 *h)
 	nghttp2_session_callbacks *cb;
 	nghttp2_option *o = options();
 
+	/* Some servers send space around values; it is taken off here. */
+	nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(o, 1);
 	if (nghttp2_session_callbacks_new(&cb))
 		abort();
 	nghttp2_session_callbacks_set_on_begin_headers_callback(cb, s_begin_headers);
