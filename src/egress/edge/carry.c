@@ -306,7 +306,7 @@ struct mask *masks_get(struct masks *p, const struct carry *c)
 {
 	size_t longest = 0;
 
-	if (!c->n_secrets)
+	if (!c->heads)
 		return NULL;
 	for (size_t i = 0; i < c->n_secrets; i++)
 		if (c->secrets[i]->value_len > longest)

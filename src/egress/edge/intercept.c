@@ -144,7 +144,7 @@ static SSL *server_ssl(struct intercept *i)
 	if (!ssl)
 		return NULL;
 	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-	SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL);
+	SSL_set_verify(ssl, edge_checks(EDGE_CHECK_verify) ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
 	if (!SSL_set_tlsext_host_name(ssl, i->name) || !SSL_set1_host(ssl, i->name) ||
 	    SSL_set_alpn_protos(ssl, h2 && h1 ? both : h2 ? two : one,
 				(unsigned)((h2 && h1 ? sizeof both : h2 ? sizeof two : sizeof one) - 1))) {
