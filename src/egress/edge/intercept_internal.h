@@ -7,7 +7,7 @@
  *   carry.c      what a request and a response may carry: the one place, for both protocols
  *   http1.c      HTTP/1.1 as text: parsing, framing, writing.  No sockets.
  *   exchange.c   HTTP/1.1 between two streams, one request after another
- *   http2.c      HTTP/2: two sessions, streams mapped one to one
+ *   http2*.c     HTTP/2: two sessions, streams mapped one to one (http2_internal.h)
  *   intercept.c  the life of a connection: dialling, handshakes, time, the end
  *
  * Upstream heads hold secrets, and responses may echo them before they are masked:
