@@ -150,6 +150,10 @@ static int allow_all(struct native_plan *p, int ruleset)
 	for (size_t i = 0; i < p->spec->n_binds; i++)
 		if (native_allow(p, ruleset, native_target(p->binds[i]), p->binds[i]->kind == SANDBOX_RO ? read : all) < 0)
 			return -1;
+	/* Files of the caller's may lie where nothing else does, such as /run. */
+	for (size_t i = 0; i < p->spec->n_files; i++)
+		if (native_allow(p, ruleset, p->spec->files[i].path, read) < 0)
+			return -1;
 	return 0;
 }
 
