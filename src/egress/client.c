@@ -348,7 +348,7 @@ static bool has_port(const struct egress_box *b, uint16_t port)
 	return false;
 }
 
-bool egress_box_connecting(struct egress_box *b, const void *sockaddr, size_t len)
+bool egress_box_connecting(struct egress_box *b, const void *sockaddr, size_t len, bool stream)
 {
 	struct egress_message m = { EGRESS_WANT, b->number, 0, 0 };
 	struct cs_err err = { 0 };
@@ -358,6 +358,9 @@ bool egress_box_connecting(struct egress_box *b, const void *sockaddr, size_t le
 	port = (uint16_t)(port >> 8 | port << 8);
 	if (egress_plan_covers(b, sockaddr, len) && (has_port(b, port) || port == 0))
 		return true;
+	/* Resolvers connect datagram sockets, and send nothing, to see which of a name's addresses have a route. */
+	if (!stream)
+		return egress_plan_covers(b, sockaddr, len);
 	if (!b->served && !b->lost && b->n_fds)
 		wake_box(b);
 	if (!b->served)

@@ -61,9 +61,9 @@ int egress_box_new(struct egress *e, const struct egress_box_opts *o, struct egr
 const struct egress_plan *egress_box_plan(const struct egress_box *b);
 /* The sandbox's network, as sandbox_take_network() gives it: namespace, UDP, TCP, listeners.  Taken. */
 void egress_box_serve(struct egress_box *b, const int *take_fds, size_t n);
-/* The program is about to connect there: a listener is made if the policy wants one.  true: it is ours to
- * serve or to refuse, and is told at the end. */
-bool egress_box_connecting(struct egress_box *b, const void *sockaddr, size_t len);
+/* The program is about to connect there (a stream, or datagrams): a listener is made if the policy wants one.
+ * true: it is ours to serve or to refuse, and is told at the end. */
+bool egress_box_connecting(struct egress_box *b, const void *sockaddr, size_t len, bool stream);
 void egress_box_free(struct egress_box *b);
 
 /* Readable when egress_handle() has something to do. */

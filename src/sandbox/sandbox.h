@@ -68,7 +68,7 @@ struct sandbox_network {
 	/* The program is about to connect to an address that is not loopback's: it waits until this returns.
 	 * For telling and preparing, not for deciding: it may have changed it meanwhile.  false: it is
 	 * nobody's, and to be told as refused. */
-	bool (*connecting)(const void *sockaddr, size_t len, void *arg);
+	bool (*connecting)(const void *sockaddr, size_t len, bool stream, void *arg);
 	void *arg;
 };
 enum { SANDBOX_PORTS_MAX = 64, SANDBOX_NET_FDS = 3 + SANDBOX_PORTS_MAX };

@@ -21,11 +21,11 @@ struct session_net {
 	struct sandbox_file files[8];
 };
 
-static bool connecting(const void *sockaddr, size_t len, void *arg)
+static bool connecting(const void *sockaddr, size_t len, bool stream, void *arg)
 {
 	struct session_net *n = arg;
 
-	return egress_box_connecting(n->box, sockaddr, len);
+	return egress_box_connecting(n->box, sockaddr, len, stream);
 }
 
 /* Only what can be appended to without ever waiting. */

@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 
 #ifndef SECCOMP_USER_NOTIF_FLAG_CONTINUE
 #define SECCOMP_USER_NOTIF_FLAG_CONTINUE (1UL << 0)
@@ -94,6 +95,16 @@ static bool is_loopback_name_service(const struct sockaddr_storage *ss)
 	return ss->ss_family == AF_INET && ntohl(in->sin_addr.s_addr) >> 24 == 127;
 }
 
+/* By the name of the socket's protocol.  A descriptor of it would tell as well, but whoever closes a
+ * socket last may have to wait for its peer, and the program could see to it that this is us. */
+static bool is_datagram(const struct seccomp_notif *n)
+{
+	char path[48], protocol[16];
+
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)n->pid, (int)n->data.args[0]);
+	return getxattr(path, "system.sockprotoname", protocol, sizeof protocol) > 3 && !strncmp(protocol, "UDP", 3);
+}
+
 /* false: it is none to tell of. */
 static bool read_destination(const struct seccomp_notif *n, const struct sandbox_network *net, char *ret, size_t size)
 {
@@ -105,7 +116,7 @@ static bool read_destination(const struct seccomp_notif *n, const struct sandbox
 		return false;
 	if (!native_name_destination(&ss, len, ret, size))
 		return false;
-	return !net || !(is_loopback_name_service(&ss) || net->connecting(&ss, len, net->arg));
+	return !net || !(is_loopback_name_service(&ss) || net->connecting(&ss, len, !is_datagram(n), net->arg));
 }
 
 static bool describe(const struct seccomp_notif *n, const struct sandbox_network *net, struct sandbox_refusal *ret)
