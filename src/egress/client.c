@@ -437,6 +437,7 @@ void egress_box_free(struct egress_box *b)
 	free(b->control_path);
 	free(b->id);
 	free(b->resolv);
+	cs_strv_done(&b->trusting);
 	cs_buf_done(&b->yaml);
 	cs_buf_done(&b->bundle);
 	cs_buf_done(&b->jks);

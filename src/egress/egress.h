@@ -38,6 +38,8 @@ struct egress_box_opts {
 	const char *control;    /* where `caisson net` finds it: a socket is made at this path; NULL: nowhere */
 };
 
+enum { EGRESS_FILES_MAX = 24 };
+
 /* What the sandbox is to have.  Lives as long as the box. */
 struct egress_plan {
 	const struct sys_net_range *addresses, *ranges;
@@ -48,7 +50,7 @@ struct egress_plan {
 		const char *path;
 		const char *data;
 		size_t len;
-	} files[8];
+	} files[EGRESS_FILES_MAX];
 	size_t n_files;
 	struct cs_strv env;     /* NAME=VALUE: placeholders, and where trust is to be found */
 };

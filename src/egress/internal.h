@@ -41,6 +41,7 @@ struct egress_box {
 	struct cs_strv placeholders;
 	struct cs_buf bundle, jks;
 	char *resolv;
+	struct cs_strv trusting; /* files of the host that ours stand in for */
 };
 
 int egress_plan_make(struct egress_box *b, const struct profile_network *n, struct cs_err *err);

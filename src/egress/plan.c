@@ -8,7 +8,9 @@
 #include <netinet/in.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -151,22 +153,94 @@ static int plan_placeholders(struct egress_box *b, const struct profile_network 
 	return 0;
 }
 
+/* Ours in the place of a file of the system's; false: there is none, or it lies where a sandbox may not have it. */
+static bool stand_in(struct egress_box *b, const char *path, const struct cs_buf *with)
+{
+	static const char *const system[] = { "/usr/", "/etc/", "/opt/" };
+	CS_FREE char *real = realpath(path, NULL);
+	bool inside = false;
+
+	for (size_t i = 0; real && i < sizeof system / sizeof *system; i++)
+		inside |= strncmp(real, system[i], strlen(system[i])) == 0;
+	if (!inside)
+		return false;
+	if (cs_strv_has(&b->trusting, real))
+		return true;
+	if (b->plan.n_files == EGRESS_FILES_MAX)
+		return false;
+	cs_strv_add(&b->trusting, real);
+	add_file(b, b->trusting.v[b->trusting.n - 1], with->data, with->len);
+	return true;
+}
+
+/* A Java's own store, where it has one: since 9, and before. */
+static bool stand_in_java(struct egress_box *b, const char *home)
+{
+	CS_FREE char *now = cs_printf("%s/lib/security/cacerts", home), *before = cs_printf("%s/jre/lib/security/cacerts", home);
+
+	return stand_in(b, now, &b->jks) || stand_in(b, before, &b->jks);
+}
+
+/* The one that programs would start: $JAVA_HOME's, and the first on the path.  0: there is none, -1: it stays as it is. */
+static int stand_in_default_java(struct egress_box *b)
+{
+	const char *home = getenv("JAVA_HOME"), *dir = getenv("PATH");
+	int found = 0;
+
+	if (home && *home)
+		found = stand_in_java(b, home) ? 1 : -1;
+	for (size_t n; dir && *dir; dir += n + (dir[n] == ':')) {
+		CS_FREE char *name = NULL, *java = NULL;
+
+		n = strcspn(dir, ":");
+		name = cs_printf("%.*s/java", (int)n, dir);
+		java = realpath(name, NULL);
+		if (!java || access(java, X_OK) < 0)
+			continue;
+		/* HOME/bin/java */
+		for (int i = 0; i < 2 && strrchr(java, '/'); i++)
+			*strrchr(java, '/') = 0;
+		return stand_in_java(b, java) && found >= 0 ? 1 : -1;
+	}
+	return found;
+}
+
+/* Java reads no variable without saying so on standard error, so its own stores are covered; only
+ * where that does not do it is it told. */
+static void plan_java(struct egress_box *b)
+{
+	int covered = stand_in_default_java(b);
+	glob_t others;
+
+	stand_in(b, "/etc/ssl/certs/java/cacerts", &b->jks);
+	stand_in(b, "/etc/pki/java/cacerts", &b->jks);
+	if (glob("/usr/lib/jvm/*/bin", GLOB_NOSORT, NULL, &others) == 0) {
+		for (size_t i = 0; i < others.gl_pathc; i++) {
+			*strrchr(others.gl_pathv[i], '/') = 0;
+			stand_in_java(b, others.gl_pathv[i]);
+		}
+		globfree(&others);
+	}
+	if (covered <= 0)
+		cs_strv_add(&b->plan.env, "JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=" JKS " -Djavax.net.ssl.trustStoreType=JKS");
+}
+
 /* Where OpenSSL, Python, Node, curl, git, Go and others look for whom to trust. */
 void egress_plan_trust(struct egress_box *b)
 {
 	static const char *const names[] = { "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
 					     "PIP_CERT", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "DENO_CERT", "NIX_SSL_CERT_FILE", "npm_config_cafile" };
+	/* For programs that do not read their environment: Debian, Fedora, SUSE, Alpine. */
+	static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+					       "/etc/ssl/cert.pem" };
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		cs_strv_take(&b->plan.env, cs_printf("%s=%s", names[i], BUNDLE));
-	cs_strv_add(&b->plan.env, "JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=" JKS " -Djavax.net.ssl.trustStoreType=JKS");
 	add_file(b, BUNDLE, b->bundle.data, b->bundle.len);
 	add_file(b, JKS, b->jks.data, b->jks.len);
-	/* For programs that do not read their environment. */
-	if (access("/etc/ssl/certs/ca-certificates.crt", F_OK) == 0)
-		add_file(b, "/etc/ssl/certs/ca-certificates.crt", b->bundle.data, b->bundle.len);
-	if (access("/etc/ssl/certs/java/cacerts", F_OK) == 0)
-		add_file(b, "/etc/ssl/certs/java/cacerts", b->jks.data, b->jks.len);
+	for (size_t i = 0; i < sizeof bundles / sizeof *bundles; i++)
+		stand_in(b, bundles[i], &b->bundle);
+	plan_java(b);
 }
 
 int egress_plan_make(struct egress_box *b, const struct profile_network *n, struct cs_err *err)

@@ -18,7 +18,7 @@ struct session_net {
 	struct egress *egress;
 	struct egress_box *box;
 	struct sandbox_network network;
-	struct sandbox_file files[8];
+	struct sandbox_file files[EGRESS_FILES_MAX];
 };
 
 static bool connecting(const void *sockaddr, size_t len, bool stream, void *arg)
