@@ -313,13 +313,16 @@ class Suite:
             return fn
         return add
 
-    def main(self, clean_after_each=True):
+    def main(self, clean_after_each=True, skipped=0):
         word = sys.argv[1] if len(sys.argv) > 1 else ""
         base = tempfile.mkdtemp(prefix="cs-test-")
         os.chmod(base, 0o755)
         # A copy: the ordinary user may not reach the original, and a rebuild cannot disturb us.
-        shutil.copy2(CAISSON, os.path.join(base, "caisson"))
-        os.chmod(os.path.join(base, "caisson"), 0o755)
+        for program in (CAISSON, CAISSON + "-edge"):
+            if os.path.exists(program):
+                copy = os.path.join(base, os.path.basename(program))
+                shutil.copy2(program, copy)
+                os.chmod(copy, 0o755)
         old_mounts = mounts()
         groups = Groups()
         passed = failed = 0
@@ -344,7 +347,7 @@ class Suite:
         finally:
             groups.done()
             shutil.rmtree(base, ignore_errors=True)
-        print(f"{passed} passed, {failed} failed")
+        print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
         sys.exit(1 if failed else 0)
 
     @staticmethod

@@ -186,7 +186,8 @@ class Names:
 
 
 class Web(http.server.BaseHTTPRequestHandler):
-    """Says what it was asked, as JSON; /echo gives the body back, /redirect?URL sends there, /size/N is N bytes."""
+    """Says what it was asked, as JSON; /echo gives the body back, /redirect?URL sends there, /size/N is N bytes,
+    /git/NAME is a repository in the world's directory."""
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -199,6 +200,17 @@ class Web(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+    def git(self, body):
+        path, _, query = self.path.removeprefix("/git").partition("?")
+        env = {"PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": os.path.dirname(os.environ["CS_WORLD_LOG"]) + "/git", "GIT_HTTP_EXPORT_ALL": "1",
+               "PATH_INFO": path, "QUERY_STRING": query, "REQUEST_METHOD": self.command, "CONTENT_TYPE": self.headers.get("Content-Type") or "",
+               "CONTENT_LENGTH": str(len(body)), "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding") or "",
+               "GIT_PROTOCOL": self.headers.get("Git-Protocol") or "", "REMOTE_USER": "somebody", "REMOTE_ADDR": self.client_address[0]}
+        out = subprocess.run(["git", "http-backend"], input=body, env=env, stdout=subprocess.PIPE, check=False).stdout
+        head, _, body = out.partition(b"\r\n\r\n")
+        headers = dict(line.split(": ", 1) for line in head.decode("latin1").split("\r\n") if ": " in line)
+        self.reply(body, headers.pop("Content-Type", "text/plain"), int(headers.pop("Status", "200").split()[0]), headers.items())
 
     def do(self):
         length = int(self.headers.get("Content-Length") or 0)
@@ -242,6 +254,8 @@ class Web(http.server.BaseHTTPRequestHandler):
             return self.reply(gzip.compress(json.dumps(dict(self.headers.items())).encode()), headers=[("Content-Encoding", "gzip")])
         if self.path.startswith("/redirect?"):
             return self.reply(b"", status=302, headers=[("Location", self.path.split("?", 1)[1])])
+        if self.path.startswith("/git/"):
+            return self.git(body)
         if self.path.startswith("/size/"):
             return self.reply(b"x" * int(self.path[6:]), "application/octet-stream")
         self.reply(json.dumps({"at": self.connection.getsockname()[0].removeprefix("::ffff:"), "host": self.headers.get("Host"), "path": self.path,
@@ -343,7 +357,7 @@ def tls_context(directory, name):
 
 def world_main(directory):
     good = Tls.context = tls_context(directory, "server")
-    for p in TCP_PORTS:
+    for p in map(int, os.environ["CS_WORLD_ECHO"].split()):
         serve(listen(p), echo)
     for p in HTTP_PORTS:
         threading.Thread(target=Threading(("::", p), Web).serve_forever, daemon=True).start()
@@ -362,7 +376,8 @@ def world_main(directory):
 
 
 class World:
-    def __init__(self):
+    def __init__(self, echo_ports=TCP_PORTS):
+        self.servers = []
         self.dir = tempfile.mkdtemp(prefix="cs-world-")
         os.chmod(self.dir, 0o755)
         self.log = self.dir + "/heard"
@@ -370,7 +385,7 @@ class World:
         for kind in ("http", "raw", "dns"):
             open(f"{self.log}.{kind}", "w").close()
         self.make_certificates()
-        env = {**os.environ, "CS_WORLD_LOG": self.log, "CS_WORLD": "in"}
+        env = {**os.environ, "CS_WORLD_LOG": self.log, "CS_WORLD_ECHO": " ".join(map(str, echo_ports)), "CS_WORLD": "in"}
         self.proc = subprocess.Popen(["unshare", "--net", sys.executable, __file__, "--wait", self.dir], stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, env=env)
         self.proc.stdout.readline()  # its namespace is there
@@ -427,6 +442,12 @@ class World:
                 f.write(text)
             run("mount", "--bind", f"{self.dir}/{name}", "/etc/" + name)
 
+    def spawn(self, argv, **kw):
+        """A server of somebody else's in the world, until the world ends."""
+        p = subprocess.Popen(["nsenter", f"--net=/proc/{self.proc.pid}/ns/net", *argv], stdin=subprocess.DEVNULL, **kw)
+        self.servers.append(p)
+        return p
+
     def heard(self, kind):
         with open(f"{self.log}.{kind}") as f:
             return [json.loads(x) for x in f.read().splitlines()]
@@ -447,6 +468,13 @@ class World:
         return [r["name"] for r in self.heard("dns") if word in r["name"]]
 
     def close(self):
+        for p in self.servers:
+            p.terminate()
+            try:
+                p.wait(5)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                p.wait()
         self.proc.stdin.close()
         try:
             self.proc.wait(5)
