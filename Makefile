@@ -156,9 +156,10 @@ asan: deps
 	+@$(MAKE) --no-print-directory -j$$(nproc) asan-bins
 	@tests/run asan
 
-test-clients:
-	@echo "test-clients: no third-party client speaks to Caisson yet: there is no server in this version"
-	@echo "0 passed, 0 failed"
+# Programs of others, in a sandbox, against servers of others; installs those that are missing.
+test-clients: deps
+	+@$(MAKE) --no-print-directory -j$$(nproc) all
+	@tests/clients/run
 
 try: deps
 	+@$(MAKE) --no-print-directory -j$$(nproc) all
@@ -182,7 +183,7 @@ lint: $(GEN)
 	@echo clang-tidy; clang-tidy --quiet --warnings-as-errors='*' $(SRCS) $(EDGE_SRCS) -- -std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION='""' -Isrc -Ibuild 2>/dev/null | grep -v "^$$" ; test $${PIPESTATUS:-0} -eq 0
 	@echo cppcheck; cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem \
 		-D__x86_64__ -DCAISSON_VERSION='""' -Isrc -Ibuild src
-	@echo shellcheck; shellcheck --severity=warning $$(grep -lE '^#!/bin/(ba)?sh' -r scripts packaging tests/integration tests/escape tests/compat bench) tests/run .ci/run
+	@echo shellcheck; shellcheck --severity=warning $$(grep -lE '^#!/bin/(ba)?sh' -r scripts packaging tests/integration tests/escape tests/compat tests/clients bench) tests/run .ci/run
 
 # ---- installing ----
 
