@@ -32,10 +32,11 @@ MUST_RUN = bool(os.environ.get("CS_TESTS_MUST_RUN")) or os.environ.get("CI") == 
 FETCH = os.path.join(HERE, "fetch")
 SECRET = "hunter2-Zq8/x+correct=horse"
 AT_ONCE = 2  # seconds, beyond what the client takes when it succeeds
-H2_PORT = 8443
+H2_PORT = 4443
 WORLD = None
+heard = 0
 took = {}    # seconds of (mode, client), when all is well
-skipped = 0
+skipped = []
 test = t.Suite()
 
 
@@ -46,7 +47,6 @@ def find(program):
 
 def client(sentence, *programs):
     """A test, where the programs it needs are there."""
-    global skipped
     missing = [p for p in programs if not find(p)]
     if not missing:
         return test(sentence)
@@ -54,8 +54,8 @@ def client(sentence, *programs):
         def fail(m):
             raise AssertionError(f"not installed: {', '.join(missing)}")
         return lambda fn: test(sentence)(fail)
-    skipped += 2
-    return lambda fn: print(f"ok - {sentence} # SKIP not installed: {', '.join(missing)}", flush=True)
+    skipped.append(f"{sentence}: not installed: {', '.join(missing)}")
+    return lambda fn: None
 
 
 # ---- the clients ----
@@ -97,7 +97,15 @@ def workspace(m):
             m.put(f"{m.ws}/{os.path.basename(path)}", open(path, "rb").read(), 0o755)
         m.put(m.ws + "/world-ca.crt", open(WORLD.ca, "rb").read())
         m.put(m.ws + "/deploy", open(WORLD.dir + "/deploy", "rb").read() if os.path.exists(WORLD.dir + "/deploy") else b"", 0o600)
-    WORLD.requests()
+    requests()
+
+
+def requests():
+    """What servers of HTTP were asked since the last call."""
+    global heard
+    everything = WORLD.seen()
+    new, heard = everything[heard:], len(everything)
+    return new
 
 
 def run(m, *args, **kw):
@@ -144,7 +152,7 @@ def for_each_client(sentence, but=()):
 def _(m, c):
     r = run(m, "--allow", "public.example.com", "--", *c.argv(url_for(c, "https", "public.example.com", "/x"), "world-ca.crt"))
     well(m, c, r)
-    check(WORLD.requests(), "the server saw no request")
+    check(requests(), "the server saw no request")
 
 
 @for_each_client("plain HTTP")
@@ -159,7 +167,7 @@ def _(m, c):
             "sh", "-c", 'echo "inside: $TOKEN"; exec "$@"', "sh", *c.argv(url_for(c, "https", "api.example.com", "/headers-echo"), None),
             env={"TOKEN": SECRET, "SSL_CERT_FILE": WORLD.ca})
     equal(r.status, 0, f"status ({r})")
-    seen = [dict(q["headers"]).get("Authorization") for q in WORLD.requests()]
+    seen = [dict(q["headers"]).get("Authorization") for q in requests()]
     check(seen and all(s == "Bearer " + SECRET for s in seen), f"the server saw {seen!r}")
     lacks(r.out + r.err, SECRET, "what the client printed")
     check(re.search(r"^inside: caisson-secret-TOKEN-[0-9a-f]{32}$", r.out, re.M), f"the placeholder, in {r.out!r}")
@@ -191,7 +199,7 @@ def _(m, c):
     if c.body:
         holds(r.out + r.err, '"by":"caisson"', "what the client printed")
         holds(r.out + r.err, "no rule allows GET /x at api.example.com", "what the client printed")
-    equal(WORLD.requests(), [], "what the server was asked")
+    equal(requests(), [], "what the server was asked")
     say(c.name, r)
     at_once(m, c, r)
 
@@ -202,7 +210,7 @@ def _(m, c):
     r = run(m, "--allow", "api.example.com", "--secret", "TOKEN=env@api.example.com", "--", "env", "-i", "PATH=" + t.SYSTEM_PATH,
             *c.argv(url_for(c, "https", "api.example.com", "/headers-echo"), None), env={"TOKEN": SECRET, "SSL_CERT_FILE": WORLD.ca})
     equal(r.status, 0, f"status ({r})")
-    check(any("Bearer " + SECRET in str(q["headers"]) for q in WORLD.requests()), "the server did not see the secret")
+    check(any("Bearer " + SECRET in str(q["headers"]) for q in requests()), "the server did not see the secret")
 
 
 @client("Java: every one of the host's trusts the session's authority", "java", "javac")
@@ -237,6 +245,30 @@ def _(m):
     equal(r.status, 0, f"status ({r})")
     got = subprocess.run(["git", "--git-dir", WORLD.dir + "/git/push.git", "rev-parse", m.name], stdout=subprocess.PIPE, check=False)
     equal(got.stdout.decode(), r.out, "the commit at the server")
+
+
+@client("curl: large bodies both ways, after Expect and in chunks, while secrets are looked for in them", "curl")
+def _(m):
+    script = """set -e
+        head -c 5000000 /dev/urandom >/tmp/up
+        curl -sS --http1.1 -T /tmp/up -o /tmp/1 https://api.example.com/echo; cmp /tmp/up /tmp/1
+        curl -sS --http1.1 -H 'Transfer-Encoding: chunked' --data-binary @/tmp/up -o /tmp/2 https://api.example.com/echo; cmp /tmp/up /tmp/2
+        curl -sS -w '%{size_download} %{num_connects}\n' -o /dev/null https://api.example.com/size/20000000 -o /dev/null https://api.example.com/size/0"""
+    r = run(m, "--allow", "api.example.com", "--secret", "TOKEN=env@api.example.com", "--", "sh", "-c", script,
+            env={"TOKEN": SECRET, "SSL_CERT_FILE": WORLD.ca})
+    equal((r.status, r.out, r.err), (0, "20000000 1\n0 0\n", ""), "curl")
+
+
+@client("curl: events that a server sends one by one arrive one by one", "curl")
+def _(m):
+    script = "curl -sSN https://api.example.com/slow/4 | while read -r line; do [ -z \"$line\" ] || echo \"$(date +%s%N) $line\"; done"
+    r = run(m, "--allow", "api.example.com", "--secret", "TOKEN=env@api.example.com", "--", "sh", "-c", script,
+            env={"TOKEN": SECRET, "SSL_CERT_FILE": WORLD.ca})
+    equal(r.status, 0, f"status ({r})")
+    lines = [x.split(" ", 1) for x in r.out.splitlines()]
+    equal([x[1] for x in lines], [f"data: {i}" for i in range(4)], "events")
+    took_them = (int(lines[-1][0]) - int(lines[0][0])) / 1e9
+    check(took_them > 0.6, f"the first came {took_them:.2f} s before the last, it was sent 0.9 s before")
 
 
 # ---- HTTP/2 ----
@@ -290,6 +322,18 @@ def _(m, c):
             env={"SSL_CERT_FILE": WORLD.ca})
     holds(r.out, H2_SAYS[c.name].replace("200", "403"), "what came")
     holds(r.out, '"by":"caisson"', "what came")
+
+
+@client("curl, HTTP/2: large bodies both ways at once", "nghttpd", "curl")
+def _(m):
+    script = f"""set -e
+        head -c 5000000 /dev/urandom >/tmp/up
+        url=https://api.example.com:{H2_PORT}/echo
+        curl -sS -Z -T /tmp/up -o /tmp/1 $url -T /tmp/up -o /tmp/2 $url -w '%{{http_version}}\n'
+        cmp /tmp/up /tmp/1; cmp /tmp/up /tmp/2"""
+    r = run(m, "--allow", f"api.example.com:{H2_PORT}/tls", "--secret", f"TOKEN=env@api.example.com:{H2_PORT}", "--", "sh", "-c", script,
+            env={"TOKEN": SECRET, "SSL_CERT_FILE": WORLD.ca})
+    equal((r.status, r.out), (0, "2\n2\n"), f"curl ({r})")
 
 
 # ---- what is not HTTP ----
@@ -452,7 +496,7 @@ def start_h2():
         f.write("hello from the world\n")
     with open(d + "/leak", "w") as f:
         f.write(f"before {SECRET} after\n")
-    WORLD.spawn(["stdbuf", "-oL", find("nghttpd"), "-v", "-d", d, "-a", w.PUBLIC, str(H2_PORT), WORLD.dir + "/server.key", WORLD.dir + "/server.crt"],
+    WORLD.spawn(["stdbuf", "-oL", find("nghttpd"), "-v", "--echo-upload", "-d", d, "-a", w.PUBLIC, str(H2_PORT), WORLD.dir + "/server.key", WORLD.dir + "/server.crt"],
                 stdout=open(WORLD.dir + "/nghttpd.log", "wb"), stderr=subprocess.STDOUT)
     return w.PUBLIC, H2_PORT
 
@@ -474,7 +518,9 @@ def main():
         for place in places:
             check(until(lambda: listens(*place), 20, 0.1), f"no server at {place}")
         note(f"servers and clients are ready after {time.monotonic() - start:.0f} s")
-        test.main(skipped=skipped)
+        for why in skipped:
+            note("skipped: " + why)
+        test.main(skipped=2 * len(skipped))
     finally:
         WORLD.close()
 

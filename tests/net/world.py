@@ -187,7 +187,7 @@ class Names:
 
 class Web(http.server.BaseHTTPRequestHandler):
     """Says what it was asked, as JSON; /echo gives the body back, /redirect?URL sends there, /size/N is N bytes,
-    /git/NAME is a repository in the world's directory."""
+    /slow/N is N lines in chunks, one each 0.3 s, /git/NAME is a repository in the world's directory."""
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -254,6 +254,17 @@ class Web(http.server.BaseHTTPRequestHandler):
             return self.reply(gzip.compress(json.dumps(dict(self.headers.items())).encode()), headers=[("Content-Encoding", "gzip")])
         if self.path.startswith("/redirect?"):
             return self.reply(b"", status=302, headers=[("Location", self.path.split("?", 1)[1])])
+        if self.path.startswith("/slow/"):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for i in range(int(self.path[6:])):
+                line = f"data: {i}\n\n".encode()
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+                time.sleep(0.3)
+            self.wfile.write(b"0\r\n\r\n")
+            return None
         if self.path.startswith("/git/"):
             return self.git(body)
         if self.path.startswith("/size/"):
