@@ -247,6 +247,20 @@ def _(m):
     equal(got.stdout.decode(), r.out, "the commit at the server")
 
 
+@client("git: the placeholder as a password, of a URL or of a helper, is replaced within its base64", "git")
+def _(m):
+    import base64
+    script = """set -e
+        git clone -q https://user:$TOKEN@api.example.com/git/basic.git /tmp/a
+        git -c credential.helper='!f() { echo username=user; echo password=$TOKEN; }; f' clone -q https://api.example.com/git/basic.git /tmp/b
+        cat /tmp/b/hello"""
+    r = run(m, "--allow", "api.example.com", "--secret", "TOKEN=env@api.example.com", "--", "sh", "-c", script,
+            env={"TOKEN": SECRET, "SSL_CERT_FILE": WORLD.ca})
+    equal((r.status, r.out, r.err), (0, "hello from the world\n", ""), "git")
+    seen = {dict(q["headers"]).get("Authorization") for q in requests()}
+    equal(seen, {"Bearer " + SECRET, "Basic " + base64.b64encode(f"user:{SECRET}".encode()).decode()}, "what the server saw")
+
+
 @client("curl: large bodies both ways, after Expect and in chunks, while secrets are looked for in them", "curl")
 def _(m):
     script = """set -e
@@ -432,7 +446,7 @@ def make_repositories():
         f.write(os.urandom(2000000))
     w.run("git", "-C", d + "/work", "add", ".", env=env)
     w.run("git", "-C", d + "/work", "commit", "-qm", "one", env=env)
-    for name in ("repo", "push"):
+    for name in ("repo", "push", "basic"):
         w.run("git", "clone", "-q", "--bare", d + "/work", f"{d}/{name}.git", env=env)
     w.run("git", "--git-dir", d + "/push.git", "config", "http.receivepack", "true", env=env)
 

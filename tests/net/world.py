@@ -187,7 +187,8 @@ class Names:
 
 class Web(http.server.BaseHTTPRequestHandler):
     """Says what it was asked, as JSON; /echo gives the body back, /redirect?URL sends there, /size/N is N bytes,
-    /slow/N is N lines in chunks, one each 0.3 s, /git/NAME is a repository in the world's directory."""
+    /slow/N is N lines in chunks, one each 0.3 s, /git/NAME is a repository in the world's directory
+    (/git/basic... for who has a name and a password)."""
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -202,6 +203,8 @@ class Web(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def git(self, body):
+        if self.path.startswith("/git/basic") and not (self.headers.get("Authorization") or "").startswith("Basic "):
+            return self.reply(b"", status=401, headers=[("WWW-Authenticate", 'Basic realm="git"')])
         path, _, query = self.path.removeprefix("/git").partition("?")
         env = {"PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": os.path.dirname(os.environ["CS_WORLD_LOG"]) + "/git", "GIT_HTTP_EXPORT_ALL": "1",
                "PATH_INFO": path, "QUERY_STRING": query, "REQUEST_METHOD": self.command, "CONTENT_TYPE": self.headers.get("Content-Type") or "",
@@ -211,6 +214,7 @@ class Web(http.server.BaseHTTPRequestHandler):
         head, _, body = out.partition(b"\r\n\r\n")
         headers = dict(line.split(": ", 1) for line in head.decode("latin1").split("\r\n") if ": " in line)
         self.reply(body, headers.pop("Content-Type", "text/plain"), int(headers.pop("Status", "200").split()[0]), headers.items())
+        return None
 
     def do(self):
         length = int(self.headers.get("Content-Length") or 0)
