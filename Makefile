@@ -213,6 +213,7 @@ help:
 	@echo "make try        install what is missing, build, show the product"
 	@echo "make test       install what is missing, build, run every test"
 	@echo "make asan       the tests again, under AddressSanitizer and UBSan"
+	@echo "make test-clients   curl, git, Java, ssh and others inside, against servers of others"
 	@echo "make bench      the benchmarks, against bubblewrap, crun, runc, runsc, firejail"
 	@echo "make lint       gcc -fanalyzer, clang-tidy, cppcheck, layers, shellcheck"
 	@echo "make fuzz       explore the parsers with libFuzzer"

@@ -285,6 +285,25 @@ def _(m):
     check(took_them > 0.6, f"the first came {took_them:.2f} s before the last, it was sent 0.9 s before")
 
 
+@client("steps of a session trust and are given secrets, too", "curl", "node")
+def _(m):
+    workspace(m)
+    env = {"TOKEN": SECRET, "SSL_CERT_FILE": WORLD.ca, "CAISSON_STATE": m.fresh("state")}
+    r = m.cmd("begin", "--allow", "api.example.com", "--secret", "TOKEN=env@api.example.com", env=env)
+    equal(r.status, 0, f"begin ({r})")
+    name = r.out.strip()
+    try:
+        for c in CLIENTS:
+            if c.name.startswith(("curl, HTTP/1", "python urllib", "node")):
+                r = m.cmd("exec", name, "--", *c.argv("https://api.example.com/headers-echo", None), env=env)
+                equal((r.status, r.err), (0, ""), f"{c.name} ({r})")
+                holds(r.out, '"Authorization": "Bearer ***', "the echo")
+        equal({dict(q["headers"]).get("Authorization") for q in requests()}, {"Bearer " + SECRET}, "what the server saw")
+    finally:
+        r = m.cmd("end", "--commit", "never", name, env=env)
+    equal(r.status, 0, f"end ({r})")
+
+
 # ---- HTTP/2 ----
 
 H2_CLIENTS = [
