@@ -59,10 +59,14 @@ def do_tcp(p):
 
 def tls_context(p):
     import ssl
+    if p.get("blind"):
+        c = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        c.check_hostname, c.verify_mode = False, ssl.CERT_NONE
+        if p.get("alpn"):
+            c.set_alpn_protocols(p["alpn"])
+        return c
     c = ssl.create_default_context(cadata=p.get("ca")) if p.get("ca") else ssl.create_default_context()
     c.check_hostname = False
-    if p.get("blind"):
-        c.verify_mode = ssl.CERT_NONE
     if p.get("alpn"):
         c.set_alpn_protocols(p["alpn"])
     return c

@@ -500,7 +500,7 @@ def _(m):
         reached(step(ids[0], tcp("four.example.com", 7777))[0], PUBLIC, 7777, "in the first, still")
     finally:
         for id in ids:
-            e = m.cmd("end", "--discard", id, cwd=ws)
+            e = m.cmd("end", "--commit", "never", id, cwd=ws)
             if e.status:
                 m.cmd("kill", "--force", id)
     check(until(lambda: m.cmd("net", ids[0], "show").status != 0, 5), "the network ends with the session")

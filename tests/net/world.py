@@ -31,7 +31,7 @@ DNS = "9.9.9.9"
 PUBLIC, PUBLIC2, PUBLIC6 = "93.184.216.34", "151.101.1.69", "2606:2800:220:1::1"
 PRIVATE, METADATA, CGNAT, PRIVATE6 = "10.77.0.5", "169.254.169.254", "100.64.7.7", "fd00:77::5"
 METADATA6 = "fd00:ec2::254"
-ALL = [PUBLIC, PUBLIC2, PRIVATE, METADATA, CGNAT, DNS, "64.6.64.6"]
+ALL = [PUBLIC, PUBLIC2, PRIVATE, METADATA, CGNAT, DNS, "64.6.64.6", "10.77.0.6", "10.78.0.5", "169.254.7.7", "198.18.0.1", "192.0.2.1"]
 ALL6 = [PUBLIC6, PRIVATE6, METADATA6, "64:ff9b::a4d:5", "64:ff9b::a9fe:a9fe", "2002:a4d:5::1", "2001::f5b2:fffa", "::a4d:5"]
 TCP_PORTS = (22, 5432, 7777, 8000, 8001, 8002, 8003, 853)  # echo what they hear, after a line that says where they are
 HTTP_PORTS, TLS_PORTS = (80, 8080), (443, 8443)
@@ -82,6 +82,7 @@ ZONE = {
     "mappedmeta.example.com": ["AAAA ::ffff:" + METADATA],
     "nat64meta.example.com": ["AAAA 64:ff9b::a9fe:a9fe"],
     "ours.example.com": ["A 198.18.0.1"],
+    "documentation.example.com": ["A 192.0.2.1"],
     "loopchain.example.com": ["CNAME loopchain2.example.com"],
     "loopchain2.example.com": ["CNAME loopchain.example.com"],
     "short.example.com": ["A " + PUBLIC],
@@ -237,6 +238,7 @@ class Web(http.server.BaseHTTPRequestHandler):
         if self.path.startswith("/forms"):
             said = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
             forms = {"plain": said, "base64": base64.b64encode(said.encode()).decode(),
+                     "base64 of one more": base64.b64encode(b"a" + said.encode() + b"c").decode(),
                      "base64 of more": base64.b64encode(b"ab" + said.encode() + b"c").decode(),
                      "url": base64.urlsafe_b64encode(said.encode()).decode(), "percent": "".join(f"%{b:02x}" for b in said.encode()),
                      "json": "".join(f"\\u{ord(c):04x}" for c in said)}

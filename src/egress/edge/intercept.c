@@ -492,7 +492,7 @@ SSL_CTX *intercept_upstream_context(const char *ca_file, struct cs_err *err)
 		cs_fail(err, CS_E_SYSTEM, 0, "no TLS context");
 		return NULL;
 	}
-	SSL_CTX_set_verify(ctx, edge_checks(EDGE_CHECK_verify) ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
+	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	ok = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) &&
 	     (ca_file ? SSL_CTX_load_verify_file(ctx, ca_file) : SSL_CTX_set_default_verify_paths(ctx));
