@@ -143,7 +143,7 @@ static void lose_edge(struct egress *e, const char *why)
 	for (struct egress_box *b = e->boxes; b; b = b->next) {
 		bool served = b->served;
 
-		b->lost |= b->open && (b->intercepts || b->publishes);
+		b->lost |= b->open && (b->intercepts || b->publishes || b->budgets);
 		b->open = b->served = false;
 		if (served && !b->lost)
 			watch_box(b, true);
@@ -196,7 +196,6 @@ static int open_box(struct egress_box *b, struct cs_err *err)
 {
 	struct egress_message m = { EGRESS_OPEN, b->number, (b->learn ? EGRESS_LEARN : 0) | (b->log >= 0 ? EGRESS_LOG : 0), 0 };
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(EGRESS_TEXT_MAX);
-	CS_FD int yaml = -1;
 	int fds[2], got[2] = { -1, -1 }, r;
 	size_t n = 2;
 
@@ -205,13 +204,12 @@ static int open_box(struct egress_box *b, struct cs_err *err)
 	r = start_edge(b->egress, err);
 	if (r < 0)
 		return r;
-	yaml = memory_file(cs_buf_text(&b->yaml), b->yaml.len);
-	if (yaml < 0)
+	if (lseek(b->yaml, 0, SEEK_SET) < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "hand the profile to the network boundary");
 	cs_buf_add(&text, b->id, strlen(b->id) + 1);
 	for (size_t i = 0; i < b->placeholders.n; i++)
 		cs_buf_add(&text, b->placeholders.v[i], strlen(b->placeholders.v[i]) + 1);
-	fds[0] = yaml;
+	fds[0] = b->yaml;
 	fds[1] = b->log;
 	r = ask(b->egress, &m, text.data, text.len, fds, b->log >= 0 ? 2 : 1, got, &n, err);
 	if (r == 0 && m.a == 1 && n == 2 && !b->bundle.len) {
@@ -242,6 +240,21 @@ static int listen_control(struct egress_box *b, const char *path, struct cs_err 
 	return 0;
 }
 
+static bool has_budgets(const struct profile_budget *b)
+{
+	return b->bytes_out || b->bytes_in || b->connections || b->requests;
+}
+
+static int keep_profile(struct egress_box *b, const struct profile *p, struct cs_err *err)
+{
+	struct cs_buf yaml CS_BUF_AUTO = CS_BUF(1 << 20);
+
+	if (profile_network_text(p, &yaml) < 0)
+		return cs_fail(err, CS_E_LIMIT, 0, "the profile's network is too long");
+	b->yaml = memory_file(cs_buf_text(&yaml), yaml.len);
+	return b->yaml < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "keep the profile's network") : 0;
+}
+
 int egress_box_new(struct egress *e, const struct egress_box_opts *o, struct egress_box **ret, struct cs_err *err)
 {
 	const struct profile_network *n = &o->profile->network;
@@ -255,12 +268,11 @@ int egress_box_new(struct egress *e, const struct egress_box_opts *o, struct egr
 	b->publishes = n->publish.n > 0;
 	b->log = o->log >= 0 ? fcntl(o->log, F_DUPFD_CLOEXEC, 3) : -1;
 	b->control = -1;
-	b->yaml = (struct cs_buf)CS_BUF(1 << 20);
+	b->yaml = -1;
+	b->budgets = has_budgets(&n->budget) || has_budgets(&n->per_host);
 	b->next = e->boxes;
 	e->boxes = b;
-	r = profile_network_text(o->profile, &b->yaml);
-	if (r < 0)
-		r = cs_fail(err, CS_E_LIMIT, 0, "the profile's network is too long");
+	r = keep_profile(b, o->profile, err);
 	if (r == 0)
 		r = egress_plan_make(b, n, err);
 	if (r == 0 && o->control)
@@ -438,7 +450,7 @@ void egress_box_free(struct egress_box *b)
 	free(b->id);
 	free(b->resolv);
 	cs_strv_done(&b->trusting);
-	cs_buf_done(&b->yaml);
+	cs_close_p(&b->yaml);
 	cs_buf_done(&b->bundle);
 	cs_buf_done(&b->jks);
 	cs_strv_done(&b->placeholders);

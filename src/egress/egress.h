@@ -14,8 +14,9 @@
  *
  * The boundary starts when something first happens that needs it: a lookup or a
  * connection waits in a socket meanwhile.  Only a certificate of its own, or ports to
- * publish, start it before the sandbox.  If it dies it is started again in the same way; with
- * certificates it is not, because those inside trust the old one.
+ * publish, start it before the sandbox.  If it dies it is started again in the same way, with
+ * the rules as they were changed; with certificates it is not, because those inside trust
+ * the old one, and with budgets it is not, because nobody knows what was used.
  */
 #pragma once
 #include "base/buf.h"
@@ -119,7 +120,7 @@ struct egress_message {
 };
 enum egress_what {
 	/* to the edge */
-	EGRESS_OPEN,      /* text: id NUL placeholders (NAME=TEXT NUL ...); a: flags; fds: profile YAML [, log] */
+	EGRESS_OPEN,      /* text: id NUL placeholders (NAME=TEXT NUL ...); a: flags; fds: profile YAML, to which changes are written [, log] */
 	EGRESS_SERVE,     /* fds: [control,] namespace, UDP, TCP, listeners; a: 1 if control is there */
 	EGRESS_WANT,      /* text: a sockaddr */
 	EGRESS_END,

@@ -27,10 +27,11 @@ struct egress_box {
 	uint32_t number;
 	char *id;
 	bool learn, intercepts, publishes;
+	bool budgets;          /* how much was used is known to the boundary alone */
 	bool open;             /* the running boundary knows it */
 	bool served;           /* ... and has its sockets */
-	bool lost;             /* the boundary that had its certificate is gone */
-	struct cs_buf yaml;
+	bool lost;             /* the boundary that had its certificate, or its account, is gone */
+	int yaml;              /* its network's profile; the boundary writes changes of rules back */
 	int log, control;
 	char *control_path;
 	int fds[EGRESS_BOX_FDS];

@@ -94,20 +94,20 @@ int box_open(struct edge *e, uint32_t number, const char *text, size_t len, int 
 {
 	struct box *b = cs_new(struct box);
 	size_t id = strnlen(text, len);
-	CS_FD int yaml = take_yaml;
 	int r;
 
 	b->edge = e;
 	b->number = number;
 	b->log = take_log;
 	b->netns = -1;
+	b->yaml = take_yaml;
 	b->udp.fd = b->tcp.fd = b->control.fd = -1;
 	b->policy.learn = learn;
 	b->opened = loop_now(e->loop);
 	snprintf(b->id, sizeof b->id, "%.*s", (int)id, text);
 	b->next = e->boxes;
 	e->boxes = b;
-	r = read_profile(b, yaml, err);
+	r = read_profile(b, b->yaml, err);
 	if (r == 0)
 		r = box_remake_policy(b, err);
 	if (r == 0)
@@ -133,6 +133,15 @@ static void on_listener(struct watch *w, uint32_t events)
 {
 	(void)events;
 	conn_accept(LOOP_OF(w, struct listener, watch));
+}
+
+static void free_listener(struct box *b, struct listener *l)
+{
+	int fd = l->watch.fd;
+
+	loop_unwatch(b->edge->loop, &l->watch);
+	close(fd);
+	free(l);
 }
 
 static int add_listener(struct box *b, int take_fd, const struct net_addr *addr, uint16_t port)
@@ -215,11 +224,29 @@ static int listen_at(struct box *b, const struct net_addr *a, uint16_t port, str
 	return add_listener(b, fd, a, port) < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "watch a listener") : 0;
 }
 
+/* At the most there may be, the one that was made first goes; who connects there again has a new one. */
+static void drop_oldest(struct box *b)
+{
+	struct listener **oldest = NULL, *l;
+	size_t n = 0;
+
+	for (struct listener **at = &b->listeners; *at; at = &(*at)->next) {
+		n++;
+		if ((*at)->addr.family)
+			oldest = at;
+	}
+	if (n < LISTENERS_MAX || !oldest)
+		return;
+	l = *oldest;
+	conn_accept(l); /* who has come already */
+	*oldest = l->next;
+	free_listener(b, l);
+}
+
 int box_want(struct box *b, const struct net_addr *a, uint16_t port, struct cs_err *err)
 {
 	struct net_verdict v;
 	char what[NET_NAME_MAX + 16];
-	size_t n = 0;
 	bool literal;
 	struct host *h = box_host_at(b, a, &literal);
 
@@ -236,10 +263,7 @@ int box_want(struct box *b, const struct net_addr *a, uint16_t port, struct cs_e
 		tell_refused(b, EGRESS_CONNECT, what, &v);
 		return cs_fail(err, CS_E_DENIED, 0, "%s", v.reason);
 	}
-	for (const struct listener *l = b->listeners; l; l = l->next)
-		n++;
-	if (n >= LISTENERS_MAX)
-		return cs_fail(err, CS_E_LIMIT, 0, "too many ports of too many hosts");
+	drop_oldest(b);
 	return listen_at(b, a, port, err);
 }
 
@@ -262,6 +286,20 @@ static int prepare_rule(struct box *b, const char *rule, bool deny, struct cs_er
 	return e;
 }
 
+/* Who is started in our place knows the rules as they are now.  Half of it, if we die meanwhile, is not a profile: then
+ * there is no network. */
+static int keep_rules(struct box *b, struct cs_err *err)
+{
+	struct cs_buf yaml CS_BUF_AUTO = CS_BUF(1 << 20);
+
+	if (profile_network_text(&b->profile, &yaml) < 0)
+		return cs_fail(err, CS_E_LIMIT, 0, "there are too many rules");
+	if (pwrite(b->yaml, "%", 1, 0) != 1 || ftruncate(b->yaml, 1) < 0 || pwrite(b->yaml, yaml.data + 1, yaml.len - 1, 1) != (ssize_t)yaml.len - 1 ||
+	    pwrite(b->yaml, yaml.data, 1, 0) != 1)
+		return cs_fail(err, CS_E_SYSTEM, errno, "keep the rules");
+	return 0;
+}
+
 int box_rule(struct box *b, const char *rule, bool deny, struct cs_err *err)
 {
 	int r = b->profile.locked && !deny ? cs_fail(err, CS_E_DENIED, 0, "the profile is locked: its network can only be narrowed") :
@@ -271,9 +309,10 @@ int box_rule(struct box *b, const char *rule, bool deny, struct cs_err *err)
 		r = profile_set(&b->profile, deny ? "network.deny" : "network.allow", rule, deny ? "net deny" : "net allow", err);
 	if (r == 0)
 		r = box_remake_policy(b, err);
-	if (r == 0)
-		conn_judge_again(b);
-	return r;
+	if (r < 0)
+		return r;
+	conn_judge_again(b);
+	return keep_rules(b, err);
 }
 
 /* ---- the end ---- */
@@ -282,12 +321,9 @@ static void end_listeners(struct box *b)
 {
 	while (b->listeners) {
 		struct listener *l = b->listeners;
-		int fd = l->watch.fd;
 
 		b->listeners = l->next;
-		loop_unwatch(b->edge->loop, &l->watch);
-		close(fd);
-		free(l);
+		free_listener(b, l);
 	}
 }
 
@@ -321,6 +357,7 @@ void box_free(struct box *b)
 	for (size_t i = 0; i < b->n_spare; i++)
 		close(b->spare[i]);
 	cs_close_p(&b->netns);
+	cs_close_p(&b->yaml);
 	cs_close_p(&b->log);
 	/* Connections that were cut are freed at the turn's end, and look at it until then. */
 	loop_defer(b->edge->loop, free_box, b);

@@ -117,7 +117,7 @@ struct box {
 	struct secret *secrets;
 	size_t n_secrets;
 	struct ca *ca;
-	int log, netns;
+	int log, netns, yaml;
 	struct watch udp, tcp, control;
 	struct control_client *clients;
 	size_t n_clients;
