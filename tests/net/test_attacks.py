@@ -13,6 +13,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -21,8 +22,8 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from bed import PYTHON, NetSuite, allow, check, direct, equal, holds, http, https, lacks, request, tcp, until, word  # noqa: E402
-from world import (CGNAT, LIAR_PORT, METADATA, METADATA6, OWN_PORT, PRIVATE, PRIVATE6, PUBLIC, PUBLIC2, PUBLIC6, RAW_PORT,  # noqa: E402
+from bed import HERE, PYTHON, SYSTEM_PATH, NetSuite, allow, check, direct, equal, holds, http, https, lacks, request, tcp, until, word  # noqa: E402
+from world import (CGNAT, H2_PORT, LIAR_PORT, METADATA, METADATA6, OWN_PORT, PRIVATE, PRIVATE6, PUBLIC, PUBLIC2, PUBLIC6, RAW_PORT,  # noqa: E402
                    RAW_TLS_PORT, SILENT_PORT)
 
 test = NetSuite()
@@ -647,6 +648,51 @@ def _(m):
     holds(got(r.answers[0]), "\x1f\x8b", "control")
 
 
+NODE = shutil.which("node", path=SYSTEM_PATH)
+
+
+def h2(m, s, requests, off=None):
+    """Requests on one connection of HTTP/2, each a head and perhaps a body."""
+    d = m.fresh("h2")
+    with open(os.path.join(HERE, "h2.js")) as f:
+        m.put(d + "/h2.js", f.read())
+    flags = ["--ro", d, *allow(f"api.example.com:{H2_PORT}/tls"), "--deny", f"api.example.com:{H2_PORT}/tls DELETE /**", "--secret", f"TOKEN_S=env@api.example.com:{H2_PORT}"]
+    argv = [m.program(off), "run", *flags, "--", NODE, d + "/h2.js", "client", "api.example.com", str(H2_PORT), json.dumps([r if isinstance(r, list) else [r] for r in requests])]
+    r = m.call(argv, env={**s.env, **({"CAISSON_EDGE_OFF": off} if off else {})}, timeout=40)
+    check("\x02" in r.out, f"{r}")
+    got = json.loads(r.out.split("\x02", 1)[1])
+    equal(got["alpn"], "h2", "the protocol")
+    return got["answers"]
+
+
+@test("HTTP/2: a secret goes with what is meant for its host, and with nothing else; answers are masked")
+def _(m):
+    if not NODE:
+        return
+    s, w, o = Secret(), word(), "evil.example.net"
+    own = f"api.example.com:{H2_PORT}"
+    good = h2(m, s, [{":path": f"/{w}-good"}, {":path": f"/{w}-good", "authorization": "token $TOKEN_S", "x-other": "$TOKEN_S"}, [{":path": f"/{w}-good?$TOKEN_S", ":method": "POST"}, "$TOKEN_S"]])
+    equal([a[0] for a in good], [200, 200, 200], f"{good}")
+    s.none_in(json.dumps(good), "what came back")
+    seen = m.world.seen(w + "-good")
+    equal([dict(x["headers"]).get("authorization") for x in seen], ["Bearer " + s.value, "token " + s.value, "Bearer " + s.value], "its header")
+    for x in seen:
+        s.none_in(json.dumps({**x, "headers": [h for h in x["headers"] if h[0] != "authorization"]}), "elsewhere")
+    bad = [{":path": f"/{w}-bad", ":authority": o}, {":path": f"/{w}-bad", ":authority": own, "host": o}, {":path": f"/{w}-bad", ":method": "DELETE"},
+           {":path": f"/{w}-bad", ":method": "TRACE"}, {":path": f"https://{o}/{w}-bad"}, {":path": f"/x/../{w}-bad", ":method": "DELETE"},
+           {":path": f"/{w}-bad", ":authority": own + "@" + o}, {":path": f"/{w}-bad", ":authority": "api.example.com.evil.example.net"},
+           {":path": f"/{w}-bad", ":authority": "api.example.com:443"}, {":method": "CONNECT", ":authority": f"{o}:443", "x": w + "-bad"}]
+    for q in bad:  # each on a connection of its own, after a good one
+        a = h2(m, s, [{":path": "/first"}, q])
+        check(a[1][0] != 200, f"{q}: {a[1]}")
+    equal(m.world.seen(w + "-bad"), [], "what arrived")
+    a = h2(m, s, [{":path": "/gzip"}])
+    check(a[0][0] != 200 and "\x1f\x8b" not in json.dumps(a, ensure_ascii=False), f"an encoding that cannot be read: {a}")
+    a = h2(m, s, [{":path": f"/{w}-bad", ":authority": o}], off="host")
+    check(any(s.value in json.dumps(x) for x in m.world.seen(w + "-bad")), f"control: {a}")
+    holds(json.dumps(h2(m, s, [{":path": "/"}], off="mask")), s.value, "control")
+
+
 DUMP = r"""
 import os, re
 out = open(OUT, 'wb')
@@ -894,6 +940,27 @@ result['fds'] = [os.readlink('/proc/self/fd/' + f) for f in os.listdir('/proc/se
             c.sendall(b"show\n")
             holds(c.recv(9999).decode(), "allow  four.example.com:7777", "control")
             c.close()
+
+
+@test("the boundary has no power of root while it serves, and nothing of it can be read")
+def _(m):
+    with m.live(*allow("four.example.com:7777")) as s:
+        equal(got(s.ask(**tcp("four.example.com", 7777))), f"at {PUBLIC} 7777\n", "it runs")
+        with open(f"/proc/{s.edges()[0]}/status") as f:
+            status = dict(x.rstrip("\n").split(":\t", 1) for x in f)
+        check("0" not in status["Uid"].split(), f"not root: {status['Uid']}")
+        for caps in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+            equal(int(status[caps], 16), 0, caps)
+        equal(status["NoNewPrivs"], "1", "nothing by exec")
+        a = s.ask(do="code", code=f"import os\nresult=[os.path.exists('/proc/{s.edges()[0]}'), [p for p in os.listdir('/proc') if p.isdigit() and 'edge' in open('/proc/'+p+'/comm').read()]]")
+        equal(a.get("result"), [False, []], "it is not seen from inside")
+        who = 61235  # another user, and the same one: it cannot be traced or read
+        for uid in {who, m.uid} - {0}:
+            r = subprocess.run(["cat", f"/proc/{s.edges()[0]}/environ", f"/proc/{s.edges()[0]}/maps"], user=uid, group=uid, extra_groups=[], capture_output=True, text=True, check=False)
+            equal(r.stdout, "", f"by {uid}")
+            holds(r.stderr, "Permission denied", f"by {uid}")
+        with open(f"/proc/{os.getpid()}/environ", "rb") as f:
+            check(f.read(), "control: a process can be read by who may")
 
 
 @test("a user that is somebody else cannot change a sandbox's network", modes=("root",))

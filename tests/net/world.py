@@ -16,6 +16,7 @@ import gzip
 import http.server
 import json
 import os
+import shutil
 import socket
 import socketserver
 import ssl
@@ -38,6 +39,7 @@ HTTP_PORTS, TLS_PORTS = (80, 8080), (443, 8443)
 RAW_PORT, RAW_TLS_PORT = 8081, 8444  # write down every byte, and answer every piece with 200
 LIAR_PORT = 9443    # TLS with a certificate that nobody has signed
 SILENT_PORT = 9999  # takes connections and says nothing
+H2_PORT = 8445      # HTTP/2 alone, by node, where there is one
 OWN_PORT = 7777     # the host's own servers: they say where they are, as those above
 
 ZONE = {
@@ -385,8 +387,12 @@ def world_main(directory):
     serve(listen(LIAR_PORT), with_tls(tls_context(directory, "liar"), record))
     serve(listen(SILENT_PORT), silence)
     Names()
+    node = shutil.which("node")
+    h2 = subprocess.Popen([node, HERE + "/h2.js", "server", str(H2_PORT), directory], stdout=subprocess.DEVNULL) if node else None
     print("ready", flush=True)
     sys.stdin.read()  # until who started us is gone
+    if h2:
+        h2.kill()
 
 
 # ---- the host's side ----
