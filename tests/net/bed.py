@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "integration")]
 import world  # noqa: E402
-from test_run import CAISSON, OTHER_UID, ROOT, SYSTEM_PATH, Mode, Result, check, equal, holds, lacks, mounts, note, until  # noqa: E402,F401
+from test_run import CAISSON, OTHER_UID, ROOT, SYSTEM_PATH, Mode, Result, check, children, equal, holds, lacks, mounts, note, processes, until  # noqa: E402,F401
 
 SWITCHED = os.path.join(ROOT, "build", "test")  # a build whose checks can be left out
 PYTHON = shutil.which("python3", path=SYSTEM_PATH)

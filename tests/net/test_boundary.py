@@ -19,7 +19,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from bed import (PYTHON, INSIDE, NetSuite, allow, check, direct, edges, equal, holds, http, https, lacks, tcp, until, word)  # noqa: E402
+from bed import (INSIDE, PYTHON, NetSuite, allow, check, children, direct, edges, equal, holds, http, https, lacks, processes, tcp, until, word)  # noqa: E402
 from world import METADATA, PRIVATE, PRIVATE6, PUBLIC, PUBLIC2, PUBLIC6  # noqa: E402
 
 test = NetSuite()
@@ -617,24 +617,29 @@ def _(m):
         holds(s.end().err, "the network boundary ended unexpectedly", "it is said")
 
 
-def namespaces(pid):
+def namespace(pid):
     try:
         return os.readlink(f"/proc/{pid}/ns/net")
     except OSError:
         return None
 
 
-def net_namespaces():
-    found = set()
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        found.add(namespaces(pid))
-    return found
+def below(pid):
+    """The namespaces of a process's children and theirs, but not our own."""
+    pids, found = [pid], set()
+    for p in pids:
+        found.add(namespace(p))
+        pids += children(p)
+    return found - {None, namespace("self")}
+
+
+def in_use(spaces):
+    return [p for p in filter(str.isdigit, os.listdir("/proc")) if namespace(p) in spaces]
 
 
 @test("caisson killed: no boundary, no namespace, and gc clears the socket", alone=True)
 def _(m):
     for moment in ("used", "unused", "busy"):
-        before = net_namespaces()
         with m.live(*allow("four.example.com:7777")) as s:
             s.ask(do="code", code="result=1")
             if moment != "unused":
@@ -645,10 +650,12 @@ def _(m):
             id = s.id
             live = f"{m.sessions}.live/{id}.net"
             check(os.path.exists(live), f"the socket {live}")
+            spaces = below(s.proc.pid)
+            check(spaces, "it has a network of its own")
             os.kill(s.proc.pid, signal.SIGKILL)
             s.proc.wait()
             check(until(lambda: not s.edges() and not edges(m.base), 5), f"{moment}: a boundary is left: {edges(m.base)}")
-            check(until(lambda: not net_namespaces() - before - {None}, 5), f"{moment}: a namespace is left")
+            check(until(lambda: not in_use(spaces), 5), f"{moment}: a namespace is left, with {in_use(spaces)}")
             check(os.path.exists(live), "what a killed one left")
             os.utime(live, (1, 1))  # a young one may be about to be listened at
             equal(m.cmd("net", id, "show").status, 125, "nobody answers there")
@@ -658,18 +665,18 @@ def _(m):
 
 @test("caisson killed at any moment of its start: nothing is left", alone=True)
 def _(m):
-    before = net_namespaces()
-    port = free_port()
+    port, w, spaces = free_port(), word(), set()
     flags = [*allow("four.example.com", "four.example.com:7777"), "--secret", "TOKEN_A=env@four.example.com", "--publish", f"{port}:3000"]
-    question = json.dumps([tcp("four.example.com", 7777)] * 50)
+    question = json.dumps([tcp("four.example.com", 7777, note=w)] * 50)
     for i in range(12):
         p = m.popen([m.caisson, "run", *flags, "--", PYTHON, "-c", INSIDE, question], env={"TOKEN_A": "a-value-of-some-length"})
         time.sleep(0.012 * i)
+        spaces |= below(p.pid)
         p.kill()
         p.communicate()
         check(until(lambda: not edges(m.base), 5), f"after {12 * i} ms a boundary is left")
         check(until(lambda: visit(port) == "ConnectionRefusedError", 5), "the published port is free")
-    check(until(lambda: not net_namespaces() - before - {None}, 5), "a namespace is left")
+    check(until(lambda: not in_use(spaces) and not processes(w), 5), f"left: {in_use(spaces)} {processes(w)}")
     live = f"{m.sessions}.live"
     for f in os.listdir(live) if os.path.isdir(live) else ():
         os.utime(f"{live}/{f}", (1, 1))
