@@ -26,7 +26,8 @@ bench_build()
 	bench_newer "$from/payload.c" "$BENCH_BIN/static" && $cc $flags -static -o "$BENCH_BIN/static" "$from/payload.c"
 	bench_newer "$from/payload.c" "$BENCH_BIN/bare" &&
 		$cc $flags -fno-stack-protector -DNO_LIBC -nostdlib -static -o "$BENCH_BIN/bare" "$from/payload.c"
-	[ -x "$BENCH_BIN/start" ] && [ -x "$BENCH_BIN/inside" ] && [ -x "$BENCH_BIN/static" ] && [ -x "$BENCH_BIN/bare" ] ||
+	bench_newer "$from/net.c" "$BENCH_BIN/net" && $cc $flags -o "$BENCH_BIN/net" "$from/net.c" -lssl -lcrypto -lpthread
+	[ -x "$BENCH_BIN/start" ] && [ -x "$BENCH_BIN/net" ] && [ -x "$BENCH_BIN/inside" ] && [ -x "$BENCH_BIN/static" ] && [ -x "$BENCH_BIN/bare" ] ||
 		bench_die "could not build the drivers"
 }
 
