@@ -139,13 +139,17 @@ build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/fuzz/replay.c $(call lib_of,asan) $(EDGE_LIBS)
 
+# Beside the boundary that it starts.
+build/test/many: tests/net/many.c $(call lib_of,test)
+	$(call say,TEST,$@)$(MUSL) $(TESTFLAGS) -static -no-pie -o $@ $< $(call lib_of,test) $(YAML_A)
+
 .PHONY: deps test test-bins test-clients asan asan-bins lint bench try install deb fuzz clean help
 # Installs what is missing, and says how where it may not.
 deps:
 	@scripts/install-deps $(PKGS) $(TEST_PKGS)
 TEST_PKGS := git procps strace util-linux tmux vim-tiny groff-base man-db binutils e2fsprogs mount iproute2 openssl curl ca-certificates
 
-test-bins: build/caisson build/caisson-edge build/test/caisson build/test/caisson-edge $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%) \
+test-bins: build/caisson build/caisson-edge build/test/caisson build/test/caisson-edge build/test/many build/asan/caisson-edge $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%) \
 	$(EDGE_UNIT:%=build/asan/edge/%)
 test: deps
 	+@$(MAKE) --no-print-directory -j$$(nproc) test-bins
