@@ -430,8 +430,18 @@ static void want_dial(void *arg)
 	dial(arg);
 }
 
-static void judge_request(void *arg, const char *method, const char *path, struct net_verdict *ret)
+/* A query can hold anything, a token too: it is neither judged nor told. */
+static const char *without_query(const char *path)
 {
+	static char cut[8192];
+
+	snprintf(cut, sizeof cut, "%.*s", (int)strcspn(path, "?"), path);
+	return cut;
+}
+
+static void judge_request(void *arg, const char *method, const char *full, struct net_verdict *ret)
+{
+	const char *path = strcspn(full, "?") < 8192 ? without_query(full) : full;
 	struct conn *c = arg;
 	char what[NET_NAME_MAX + 320];
 	const char *why = tell_use(c->box, c->host, 0, 0, 0, 1);
@@ -451,7 +461,7 @@ static void judge_request(void *arg, const char *method, const char *path, struc
 static void request_done(void *arg, const char *method, const char *path, int status, const char *why, size_t masked)
 {
 	struct conn *c = arg;
-	struct event e = { .what = "request", .name = c->host->name, .port = c->port, .method = method, .path = path, .status = status, .reason = why };
+	struct event e = { .what = "request", .name = c->host->name, .port = c->port, .method = method, .path = without_query(path), .status = status, .reason = why };
 
 	c->box->totals.masked += (uint32_t)masked;
 	tell_event(c->box, &e);
