@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,7 @@ static int add_listener(struct box *b, int take_fd, const struct net_addr *addr,
 {
 	struct listener *l = cs_new(struct listener);
 
+	(void)setsockopt(take_fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int)); /* what it accepts inherits it */
 	l->box = b;
 	l->port = port;
 	if (addr)

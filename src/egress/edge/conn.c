@@ -35,6 +35,7 @@ struct conn {
 	char rule[128];
 	struct hello hello;
 	int client;             /* ours until it is handed on */
+	bool low;               /* it wakes us only when there is much to read */
 	struct watch watch;     /* of the client, while we read from it */
 	struct watch server;    /* while it connects */
 	struct timer timer;
@@ -237,7 +238,8 @@ static void connected(struct conn *c, int fd)
 	}
 	loop_untimer(c->box->edge->loop, &c->timer);
 	loop_unwatch(c->box->edge->loop, &c->watch);
-	(void)setsockopt(client, SOL_SOCKET, SO_RCVLOWAT, &on, sizeof on);
+	if (c->low)
+		(void)setsockopt(client, SOL_SOCKET, SO_RCVLOWAT, &on, sizeof on);
 	c->pair = pair_new(c->box->edge->loop, client, fd, &owner);
 	if (!c->pair) {
 		close(fd);
@@ -567,6 +569,7 @@ static void on_hello(struct watch *w, uint32_t events)
 		}
 		more = (int)n + 1; /* wake us when there is more than we know */
 		(void)setsockopt(c->client, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof more);
+		c->low = true;
 		return;
 	case HELLO_DONE:
 		judge_hello(c);
@@ -662,7 +665,6 @@ static void judge(struct conn *c)
 
 static void take(struct box *b, int fd)
 {
-	static const int on = 1;
 	struct sockaddr_storage ss = { 0 };
 	socklen_t len = sizeof ss;
 	struct net_addr dest;
@@ -698,7 +700,6 @@ static void take(struct box *b, int fd)
 		c->next->prev = &c->next;
 	b->conns = c;
 	b->n_conns++;
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	judge(c);
 }
 

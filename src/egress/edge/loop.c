@@ -20,7 +20,7 @@ struct loop {
 	bool stop;
 	uint64_t now;
 	struct epoll_event events[EVENTS];
-	int n_events;
+	int n_events, at_event;
 	struct timer **heap;
 	size_t n_heap, room_heap;
 	struct deferred *later;
@@ -106,16 +106,24 @@ void loop_change(struct loop *l, struct watch *w, uint32_t events)
 	(void)epoll_ctl(l->epoll, EPOLL_CTL_MOD, w->fd, &e); /* fails only if it is not there */
 }
 
-void loop_unwatch(struct loop *l, struct watch *w)
+int loop_forget(struct loop *l, struct watch *w)
 {
-	if (w->fd < 0)
-		return;
-	(void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+	int fd = w->fd;
+
 	w->fd = -1;
 	/* Later events of this turn must not reach it. */
-	for (int i = 0; i < l->n_events; i++)
+	for (int i = l->at_event; fd >= 0 && i < l->n_events; i++)
 		if (l->events[i].data.ptr == w)
 			l->events[i].data.ptr = NULL;
+	return fd;
+}
+
+void loop_unwatch(struct loop *l, struct watch *w)
+{
+	int fd = loop_forget(l, w);
+
+	if (fd >= 0)
+		(void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
 /* ---- timers: a binary heap by time ---- */
@@ -209,10 +217,11 @@ int loop_run(struct loop *l)
 		for (int i = 0; i < l->n_events; i++) {
 			struct watch *w = l->events[i].data.ptr;
 
+			l->at_event = i + 1;
 			if (w)
 				w->ready(w, l->events[i].events);
 		}
-		l->n_events = 0;
+		l->n_events = l->at_event = 0;
 		fire_due(l);
 		run_deferred(l);
 	}

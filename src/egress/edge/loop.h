@@ -31,6 +31,8 @@ void loop_free(struct loop *l);
 int loop_watch(struct loop *l, struct watch *w, int fd, uint32_t events); /* -1: errno */
 void loop_change(struct loop *l, struct watch *w, uint32_t events);
 void loop_unwatch(struct loop *l, struct watch *w);                       /* no-op if not watched */
+/* For a descriptor that is closed next, and that nobody else holds: closing ends its watch.  Returns it. */
+int loop_forget(struct loop *l, struct watch *w);
 void loop_timer(struct loop *l, struct timer *t, uint64_t ms);            /* from now; sets anew */
 void loop_untimer(struct loop *l, struct timer *t);                       /* no-op if not set */
 void loop_defer(struct loop *l, void (*fn)(void *arg), void *arg);        /* after this turn's events */

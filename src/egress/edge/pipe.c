@@ -4,7 +4,10 @@
  * What is little is read and written; what is much is spliced through a pipe and never
  * comes into our memory.  Pipes are borrowed while they hold something, so a connection
  * that is quiet costs two descriptors.  A side that does not read stops the other
- * one's bytes and nobody else's. */
+ * one's bytes and nobody else's.
+ *
+ * Both sockets are watched once, edge-triggered, and what was told is remembered until
+ * a call says otherwise: a short message costs its recv and send and nothing more. */
 #include "egress/edge/edge.h"
 
 #include "base/mem.h"
@@ -12,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,21 +24,25 @@ enum {
 	PIPE_SIZE = 1 << 20,
 	TURN = 4 << 20,      /* of one direction, before others are served */
 	SPARE_PIPES = 64,
+	STUCK_MS = 120000,   /* who has hung up is not waited for longer, when the other one reads nothing */
 };
 
 struct side {
 	struct watch watch;
 	struct pair *pair;
+	bool readable, writable;
+	bool ended;          /* it says no more: there is an end to be read, whatever a short read means otherwise */
 };
 
 /* From one side to the other. */
 struct way {
-	int from, to;        /* descriptors */
+	struct side *from, *to;
 	int pipe[2];         /* -1: none is needed now */
 	size_t held;         /* in the pipe */
 	char *rest;          /* what could not be written of a little */
 	size_t rest_at, rest_len;
 	bool eof, done;      /* nothing more comes; and the other side knows */
+	bool progress;       /* since it was last looked at */
 	uint64_t bytes;      /* not counted yet */
 };
 
@@ -43,7 +51,8 @@ struct pair {
 	struct side a, b;
 	struct way out, in;
 	struct pair_owner owner;
-	bool dead;
+	struct timer timer;  /* while one is stuck */
+	bool dead, again;    /* there is more to do, at the turn's end */
 };
 
 static int spare_pipes[SPARE_PIPES][2];
@@ -96,19 +105,16 @@ static void free_pair(void *arg)
 
 static void end(struct pair *p, const char *why, bool reset)
 {
-	int a = p->a.watch.fd, b = p->b.watch.fd;
-
 	if (p->dead)
 		return;
 	p->dead = true;
-	loop_unwatch(p->loop, &p->a.watch);
-	loop_unwatch(p->loop, &p->b.watch);
+	loop_untimer(p->loop, &p->timer);
 	if (reset) {
-		reset_and_close(a);
-		reset_and_close(b);
+		reset_and_close(loop_forget(p->loop, &p->a.watch));
+		reset_and_close(loop_forget(p->loop, &p->b.watch));
 	} else {
-		close(a);
-		close(b);
+		close(loop_forget(p->loop, &p->a.watch));
+		close(loop_forget(p->loop, &p->b.watch));
 	}
 	return_pipe(&p->out);
 	return_pipe(&p->in);
@@ -118,51 +124,74 @@ static void end(struct pair *p, const char *why, bool reset)
 	loop_defer(p->loop, free_pair, p);
 }
 
+static bool holds(const struct way *w)
+{
+	return w->held || w->rest_len;
+}
+
+/* After a call that failed: 0 when the side is only not ready, -1: errno. */
+static int not_now(bool *ready)
+{
+	if (errno != EAGAIN)
+		return -1;
+	*ready = false;
+	return 0;
+}
+
 /* 1: all of what was held is gone; 0: the other side is full; -1: errno. */
 static int flush(struct way *w)
 {
-	while (w->rest_len) {
-		ssize_t n = send(w->to, w->rest + w->rest_at, w->rest_len, MSG_NOSIGNAL);
+	int to = w->to->watch.fd;
+
+	while (holds(w) && w->to->writable) {
+		ssize_t n = w->rest_len ? send(to, w->rest + w->rest_at, w->rest_len, MSG_NOSIGNAL) :
+					  splice(w->pipe[0], NULL, to, NULL, w->held, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
 		if (n < 0)
-			return errno == EAGAIN ? 0 : -1;
-		w->rest_at += (size_t)n;
-		w->rest_len -= (size_t)n;
+			return not_now(&w->to->writable);
+		w->progress = true;
+		if (w->rest_len) {
+			w->rest_at += (size_t)n;
+			w->rest_len -= (size_t)n;
+		} else {
+			w->held -= (size_t)n;
+		}
 	}
-	while (w->held) {
-		ssize_t n = splice(w->pipe[0], NULL, w->to, NULL, w->held, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-
-		if (n < 0)
-			return errno == EAGAIN ? 0 : -1;
-		w->held -= (size_t)n;
-	}
-	return 1;
+	return !holds(w);
 }
 
-/* A first read into memory: most of what is said is short. >0: how much; 0: nothing now; -1: errno; -2: the end. */
+/* What could not be written of a little. */
+static void keep(struct way *w, const char *from, size_t n)
+{
+	if (!w->rest)
+		w->rest = cs_calloc(1, LITTLE);
+	w->rest_at = 0;
+	w->rest_len = n;
+	memcpy(w->rest, from, n);
+}
+
+/* A first read into memory: most of what is said is short. >0: how much; 0: nothing now, or the end; -1: errno. */
 static ssize_t move_little(struct way *w)
 {
 	static char buf[LITTLE];
-	ssize_t n = recv(w->from, buf, sizeof buf, 0), sent;
+	ssize_t n = recv(w->from->watch.fd, buf, sizeof buf, 0), sent;
 
-	if (n == 0)
-		return -2;
 	if (n < 0)
-		return errno == EAGAIN ? 0 : -1;
+		return not_now(&w->from->readable);
+	if (n == 0) {
+		w->eof = true;
+		return 0;
+	}
+	if (n < LITTLE && !w->from->ended)
+		w->from->readable = false; /* that was all; more is told */
 	w->bytes += (uint64_t)n;
-	sent = send(w->to, buf, (size_t)n, MSG_NOSIGNAL);
-	if (sent < 0 && errno != EAGAIN)
+	sent = send(w->to->watch.fd, buf, (size_t)n, MSG_NOSIGNAL);
+	if (sent < 0 && not_now(&w->to->writable) < 0)
 		return -1;
 	if (sent < 0)
 		sent = 0;
-	if (sent < n) {
-		if (!w->rest)
-			w->rest = cs_calloc(1, LITTLE);
-		w->rest_at = 0;
-		w->rest_len = (size_t)(n - sent);
-		for (size_t i = 0; i < w->rest_len; i++)
-			w->rest[i] = buf[(size_t)sent + i];
-	}
+	if (sent < n)
+		keep(w, buf + sent, (size_t)(n - sent));
 	return n;
 }
 
@@ -172,116 +201,145 @@ static ssize_t move_much(struct way *w)
 
 	if (w->pipe[0] < 0 && borrow_pipe(w->pipe) < 0)
 		return move_little(w);
-	n = splice(w->from, NULL, w->pipe[1], NULL, PIPE_SIZE, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-	if (n == 0)
-		return -2;
+	n = splice(w->from->watch.fd, NULL, w->pipe[1], NULL, PIPE_SIZE, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n < 0)
-		return errno == EAGAIN ? 0 : -1;
+		return not_now(&w->from->readable);
+	if (n == 0) {
+		w->eof = true;
+		return 0;
+	}
 	w->held += (size_t)n;
 	w->bytes += (uint64_t)n;
 	return n;
 }
 
-/* As much as goes now.  -1: errno. */
+/* As much as goes now, up to a turn's worth.  -1: errno. */
 static int move(struct way *w)
 {
 	size_t moved = 0;
 	ssize_t n = 0;
+	int r;
 
-	while (!w->eof && moved < TURN) {
-		int r = flush(w);
-
-		if (r <= 0)
-			return r;
+	while ((r = flush(w)) > 0 && !w->eof && w->from->readable) {
+		if (moved >= TURN) {
+			w->from->pair->again = true;
+			break;
+		}
 		/* Once a buffer was filled there is more of it: then without copying. */
 		n = n >= LITTLE ? move_much(w) : move_little(w);
-		if (n == -1)
+		if (n < 0)
 			return -1;
-		if (n == 0)
-			break;
-		if (n == -2)
-			w->eof = true;
-		else
-			moved += (size_t)n;
+		moved += (size_t)n;
 	}
-	if (flush(w) < 0)
+	if (r < 0)
 		return -1;
-	if (!w->held && !w->rest_len)
+	w->progress |= moved > 0;
+	if (!w->held)
 		return_pipe(w);
 	return 0;
 }
 
-static bool holds(const struct way *w)
+/* false: it is over. */
+static bool work_way(struct pair *p, struct way *w, const struct way *other)
 {
-	return w->held || w->rest_len;
+	if (w->done)
+		return true;
+	if (move(w) < 0) {
+		end(p, errno == EPIPE || errno == ECONNRESET ? "reset" : "broken", true);
+		return false;
+	}
+	if (w->eof && !holds(w)) {
+		if (!other->done) /* else both are closed at once */
+			(void)shutdown(w->to->watch.fd, SHUT_WR); /* fails when it is closed: then reading tells */
+		w->done = true;
+	}
+	return true;
 }
 
-/* What is to be waited for: readable while nothing is held, writable while something is. */
-static uint32_t wants(const struct way *reads, const struct way *writes)
+static bool count(struct pair *p)
 {
-	return (!reads->eof && !holds(reads) ? EPOLLIN | EPOLLRDHUP : 0u) | (holds(writes) ? (uint32_t)EPOLLOUT : 0u);
+	uint64_t out = p->out.bytes, in = p->in.bytes;
+
+	p->out.bytes = p->in.bytes = 0;
+	return !(out || in) || p->owner.count(p->owner.arg, out, in);
 }
+
+/* Who has said its last word may be gone for good.  Then the other one has some time to read what is held. */
+static void watch_stuck(struct pair *p)
+{
+	bool stuck = (holds(&p->out) && p->a.ended) || (holds(&p->in) && p->b.ended), progress = p->out.progress || p->in.progress;
+
+	p->out.progress = p->in.progress = false;
+	if (!stuck)
+		loop_untimer(p->loop, &p->timer);
+	else if (progress || !p->timer.at)
+		loop_timer(p->loop, &p->timer, STUCK_MS);
+}
+
+static void on_stuck(struct timer *t)
+{
+	end(LOOP_OF(t, struct pair, timer), "nothing was read any more", true);
+}
+
+static void work_later(void *arg);
 
 static void work(struct pair *p)
 {
-	struct way *ways[] = { &p->out, &p->in };
-
-	for (int i = 0; i < 2; i++) {
-		struct way *w = ways[i];
-
-		if (w->done)
-			continue;
-		if (move(w) < 0) {
-			end(p, errno == EPIPE || errno == ECONNRESET ? "reset" : "broken", true);
-			return;
-		}
-		if (w->eof && !holds(w)) {
-			(void)shutdown(w->to, SHUT_WR); /* fails when it is closed: then reading tells */
-			w->done = true;
-		}
-	}
-	if (p->out.bytes || p->in.bytes) {
-		uint64_t out = p->out.bytes, in = p->in.bytes;
-
-		p->out.bytes = p->in.bytes = 0;
-		if (!p->owner.count(p->owner.arg, out, in)) {
-			end(p, "a budget is used up", true);
-			return;
-		}
+	if (!work_way(p, &p->out, &p->in) || !work_way(p, &p->in, &p->out))
+		return;
+	if (!count(p)) {
+		end(p, "a budget is used up", true);
+		return;
 	}
 	if (p->out.done && p->in.done) {
 		end(p, NULL, false);
 		return;
 	}
-	loop_change(p->loop, &p->a.watch, wants(&p->out, &p->in));
-	loop_change(p->loop, &p->b.watch, wants(&p->in, &p->out));
+	watch_stuck(p);
+	if (p->again)
+		loop_defer(p->loop, work_later, p);
+}
+
+static void work_later(void *arg)
+{
+	struct pair *p = arg;
+
+	p->again = false;
+	if (!p->dead)
+		work(p);
 }
 
 static void ready(struct watch *watch, uint32_t events)
 {
-	struct pair *p = LOOP_OF(watch, struct side, watch)->pair;
+	struct side *s = LOOP_OF(watch, struct side, watch);
+	struct pair *p = s->pair;
 
 	/* A side that broke, while nothing was to be read from it: told by neither reading nor writing. */
 	if (events & EPOLLERR) {
 		end(p, "reset", true);
 		return;
 	}
-	work(p);
-	if (!p->dead && events & EPOLLHUP && !(watch->events & (EPOLLIN | EPOLLOUT)))
-		end(p, "closed", true);
+	s->readable |= (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) != 0;
+	s->writable |= (events & (EPOLLOUT | EPOLLHUP)) != 0;
+	s->ended |= (events & (EPOLLRDHUP | EPOLLHUP)) != 0;
+	if (!p->again) /* else it comes at the turn's end */
+		work(p);
 }
 
 struct pair *pair_new(struct loop *l, int take_a, int take_b, const struct pair_owner *owner)
 {
+	const uint32_t events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 	struct pair *p = cs_new(struct pair);
 
 	p->loop = l;
 	p->owner = *owner;
-	p->a = (struct side){ { .fd = -1, .ready = ready }, p };
-	p->b = (struct side){ { .fd = -1, .ready = ready }, p };
-	p->out = (struct way){ .from = take_a, .to = take_b, .pipe = { -1, -1 } };
-	p->in = (struct way){ .from = take_b, .to = take_a, .pipe = { -1, -1 } };
-	if (loop_watch(l, &p->a.watch, take_a, EPOLLIN | EPOLLRDHUP) < 0 || loop_watch(l, &p->b.watch, take_b, EPOLLIN | EPOLLRDHUP) < 0) {
+	p->timer.fire = on_stuck;
+	/* Writable until it is not; what is readable is told at once. */
+	p->a = (struct side){ .watch = { .fd = -1, .ready = ready }, .pair = p, .writable = true };
+	p->b = (struct side){ .watch = { .fd = -1, .ready = ready }, .pair = p, .writable = true };
+	p->out = (struct way){ .from = &p->a, .to = &p->b, .pipe = { -1, -1 } };
+	p->in = (struct way){ .from = &p->b, .to = &p->a, .pipe = { -1, -1 } };
+	if (loop_watch(l, &p->a.watch, take_a, events) < 0 || loop_watch(l, &p->b.watch, take_b, events) < 0) {
 		loop_unwatch(l, &p->a.watch);
 		free(p);
 		return NULL;
