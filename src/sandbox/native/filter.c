@@ -5,9 +5,15 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include "gen/seccomp_filter.h"
+
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS      SECCOMP_IOW(4, __u64)
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#endif
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
@@ -37,6 +43,8 @@ int native_filter_payload(struct native_plan *p, int *ret_listener)
 		return load(filter_plain, COUNT(filter_plain), 0);
 	if (fd < 0)
 		return -1;
+	/* Who waits for the answer leaves its CPU to who gives it: 7 us for a connect(2) instead of up to 50.  Since Linux 6.6. */
+	(void)ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 	*ret_listener = fd;
 	return 0;
 }
