@@ -16,7 +16,7 @@
 enum {
 	TIMEOUT_MS = 2500, TRIES = 2,
 	TTL_MIN = 1000, TTL_MAX = 300000, TTL_BAD = 3000, /* ms */
-	CACHE_MAX = 4096,
+	CACHE_MAX = 4096, BUCKETS = 1024,
 	SOCKS_MAX = 64,
 };
 
@@ -28,7 +28,8 @@ struct waiting {
 };
 
 struct known {
-	struct known *next;
+	struct known *newer, *older; /* by use */
+	struct known *next;          /* in its bucket */
 	struct resolver *resolver;
 	bool pending;
 	uint64_t until;         /* ms */
@@ -48,7 +49,7 @@ struct resolver {
 	struct timespec config; /* of /etc/resolv.conf, when it was read */
 	struct timer timer;
 	struct ares_sock socks[SOCKS_MAX];
-	struct known *cache;
+	struct known *newest, *oldest, *buckets[BUCKETS];
 	size_t n_cache, n_pending;
 };
 
@@ -155,10 +156,10 @@ void resolver_free(struct resolver *r)
 		return;
 	ares_destroy(r->channel); /* who waits is told */
 	loop_untimer(r->loop, &r->timer);
-	while (r->cache) {
-		struct known *k = r->cache;
+	while (r->newest) {
+		struct known *k = r->newest;
 
-		r->cache = k->next;
+		r->newest = k->older;
 		free(k);
 	}
 	ares_library_cleanup();
@@ -209,36 +210,55 @@ static void on_answer(void *arg, int status, int timeouts, struct ares_addrinfo 
 	}
 }
 
+static struct known **bucket(struct resolver *r, const char *name)
+{
+	uint32_t h = 2166136261u;
+
+	while (*name)
+		h = (h ^ (uint8_t)*name++) * 16777619u;
+	return &r->buckets[h % BUCKETS];
+}
+
+static void unlink_use(struct resolver *r, struct known *k)
+{
+	*(k->newer ? &k->newer->older : &r->newest) = k->older;
+	*(k->older ? &k->older->newer : &r->oldest) = k->newer;
+}
+
+static void link_use(struct resolver *r, struct known *k)
+{
+	k->newer = NULL;
+	k->older = r->newest;
+	*(k->older ? &k->older->newer : &r->oldest) = k;
+	r->newest = k;
+}
+
 static struct known *find(struct resolver *r, const char *name)
 {
-	struct known **at = &r->cache, *k;
+	struct known *k = *bucket(r, name);
 
-	/* Most recently used first. */
-	for (; (k = *at); at = &k->next) {
-		if (strcmp(k->name, name))
-			continue;
-		*at = k->next;
-		k->next = r->cache;
-		r->cache = k;
-		return k;
+	while (k && strcmp(k->name, name))
+		k = k->next;
+	if (k && k != r->newest) {
+		unlink_use(r, k);
+		link_use(r, k);
 	}
-	return NULL;
+	return k;
 }
 
 /* The oldest that nobody waits for goes. */
 static void make_room(struct resolver *r)
 {
-	struct known **old = NULL, *k;
+	struct known *k = r->oldest, **at;
 
-	if (r->n_cache < CACHE_MAX)
+	while (k && k->pending)
+		k = k->newer;
+	if (r->n_cache < CACHE_MAX || !k)
 		return;
-	for (struct known **at = &r->cache; *at; at = &(*at)->next)
-		if (!(*at)->pending)
-			old = at;
-	if (!old)
-		return;
-	k = *old;
-	*old = k->next;
+	for (at = bucket(r, k->name); *at != k; at = &(*at)->next)
+		;
+	*at = k->next;
+	unlink_use(r, k);
 	r->n_cache--;
 	free(k);
 }
@@ -260,8 +280,9 @@ void resolve(struct resolver *r, const char *name, void (*answer)(const struct r
 		k = cs_new(struct known);
 		k->resolver = r;
 		memcpy(k->name, name, strlen(name) + 1);
-		k->next = r->cache;
-		r->cache = k;
+		k->next = *bucket(r, name);
+		*bucket(r, name) = k;
+		link_use(r, k);
 		r->n_cache++;
 	}
 	w = cs_new(struct waiting);
