@@ -310,11 +310,13 @@ static void dial_next(struct conn *c)
 			continue;
 		}
 		c->at = *a;
-		if (connect(fd, (struct sockaddr *)&ss, len) == 0) {
+		/* The second time: on the same host it is there by then.  Who reads HTTP is told later, not while it asks. */
+		if (connect(fd, (struct sockaddr *)&ss, len) == 0 ||
+		    (errno == EINPROGRESS && c->state != CONN_INTERCEPT && connect(fd, (struct sockaddr *)&ss, len) == 0)) {
 			connected(c, fd);
 			return;
 		}
-		if (errno != EINPROGRESS || loop_watch(l, &c->server, fd, EPOLLOUT) < 0) {
+		if ((errno != EINPROGRESS && errno != EALREADY) || loop_watch(l, &c->server, fd, EPOLLOUT) < 0) {
 			c->error = errno;
 			close(fd);
 			continue;

@@ -334,8 +334,8 @@ struct pair *pair_new(struct loop *l, int take_a, int take_b, const struct pair_
 	p->loop = l;
 	p->owner = *owner;
 	p->timer.fire = on_stuck;
-	/* Writable until it is not; what is readable is told at once. */
-	p->a = (struct side){ .watch = { .fd = -1, .ready = ready }, .pair = p, .writable = true };
+	/* Writable until it is not; and who connected has mostly said something already. */
+	p->a = (struct side){ .watch = { .fd = -1, .ready = ready }, .pair = p, .readable = true, .writable = true };
 	p->b = (struct side){ .watch = { .fd = -1, .ready = ready }, .pair = p, .writable = true };
 	p->out = (struct way){ .from = &p->a, .to = &p->b, .pipe = { -1, -1 } };
 	p->in = (struct way){ .from = &p->b, .to = &p->a, .pipe = { -1, -1 } };
@@ -344,6 +344,8 @@ struct pair *pair_new(struct loop *l, int take_a, int take_b, const struct pair_
 		free(p);
 		return NULL;
 	}
+	p->again = true;
+	loop_defer(l, work_later, p); /* the owner does not know it yet */
 	return p;
 }
 
