@@ -255,9 +255,25 @@ static int keep_profile(struct egress_box *b, const struct profile *p, struct cs
 	return b->yaml < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "keep the profile's network") : 0;
 }
 
-int egress_box_new(struct egress *e, const struct egress_box_opts *o, struct egress_box **ret, struct cs_err *err)
+int egress_box_rules(const struct egress_box *b)
 {
-	const struct profile_network *n = &o->profile->network;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", b->yaml);
+	return open(path, O_RDONLY | O_CLOEXEC); /* with a place to read from of its own */
+}
+
+static int load_rules(int fd, struct profile *ret, struct cs_err *err)
+{
+	struct cs_buf yaml CS_BUF_AUTO = CS_BUF(1 << 20);
+	int r = lseek(fd, 0, SEEK_SET) < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "read the rules") : cs_buf_read_fd(&yaml, fd, "the rules", err);
+
+	return r < 0 ? r : profile_load_text(cs_buf_text(&yaml), yaml.len, "the rules", ret, err);
+}
+
+static int new_box(struct egress *e, const struct egress_box_opts *o, const struct profile *profile, struct egress_box **ret, struct cs_err *err)
+{
+	const struct profile_network *n = &profile->network;
 	struct egress_box *b = cs_new(struct egress_box);
 	int r;
 
@@ -272,7 +288,7 @@ int egress_box_new(struct egress *e, const struct egress_box_opts *o, struct egr
 	b->budgets = has_budgets(&n->budget) || has_budgets(&n->per_host);
 	b->next = e->boxes;
 	e->boxes = b;
-	r = keep_profile(b, o->profile, err);
+	r = keep_profile(b, profile, err);
 	if (r == 0)
 		r = egress_plan_make(b, n, err);
 	if (r == 0 && o->control)
@@ -285,6 +301,17 @@ int egress_box_new(struct egress *e, const struct egress_box_opts *o, struct egr
 	}
 	*ret = b;
 	return 0;
+}
+
+int egress_box_new(struct egress *e, const struct egress_box_opts *o, struct egress_box **ret, struct cs_err *err)
+{
+	struct profile changed = { 0 };
+	int r = o->rules ? load_rules(*o->rules, &changed, err) : 0;
+
+	if (r == 0)
+		r = new_box(e, o, o->rules ? &changed : o->profile, ret, err);
+	profile_done(&changed);
+	return r;
 }
 
 const struct egress_plan *egress_box_plan(const struct egress_box *b)

@@ -36,6 +36,7 @@ struct egress_box_opts {
 	const struct profile *profile;
 	bool learn;             /* every public name and port is allowed, and noted */
 	int log;                /* events as JSON lines go there; -1: nowhere.  Stays the caller's. */
+	const int *rules;       /* the network as another box's is now (egress_box_rules()); NULL: the profile's own */
 	const char *control;    /* where `caisson net` finds it: a socket is made at this path; NULL: nowhere */
 };
 
@@ -61,6 +62,8 @@ void egress_free(struct egress *e);
 /* In a forked child: neither the process nor the sockets' names are its own; free it then. */
 void egress_forget(struct egress *e);
 int egress_box_new(struct egress *e, const struct egress_box_opts *o, struct egress_box **ret, struct cs_err *err);
+/* The rules as they are, changes while it runs included; the caller closes it. */
+int egress_box_rules(const struct egress_box *b);
 const struct egress_plan *egress_box_plan(const struct egress_box *b);
 /* The sandbox's network, as sandbox_take_network() gives it: namespace, UDP, TCP, listeners.  Taken. */
 void egress_box_serve(struct egress_box *b, const int *take_fds, size_t n);

@@ -54,6 +54,7 @@ struct keeper {
 	struct txn *txn;
 	struct sandbox *box;
 	struct session_net *net;    /* NULL: none */
+	int rules;                  /* of its network: those of the session that this one is a copy of; -1: the profile's */
 	int listen, sigfd, ready;   /* ready: tells who began it, -1 once told */
 	int clients[CLIENTS];
 	struct step_run run;
@@ -513,7 +514,7 @@ static int start_box(struct keeper *k, struct cs_err *err)
 	k->spec.spec.argv = none;
 	k->spec.spec.record = record;
 	k->spec.spec.record_arg = k;
-	r = session_net_open(k->o, k->spec.spec.id, &k->spec, &k->net, err);
+	r = session_net_open(k->o, k->rules, k->spec.spec.id, &k->spec, &k->net, err);
 	if (r == 0)
 		r = sandbox_start(&k->spec.spec, &k->box, err);
 	if (r == 0)
@@ -534,7 +535,8 @@ static void drop_box(struct keeper *k, int client)
 	if (k->record_fd >= 0)
 		close(k->record_fd);
 	k->record_fd = -1;
-	session_net_forget(k->net);
+	cs_close_p(&k->rules);
+	k->rules = session_net_forget(k->net);
 	k->net = NULL;
 	sandbox_forget(k->box);
 	k->box = NULL;
@@ -667,7 +669,7 @@ static _Noreturn void keep(const struct session_opts *o, int ready)
 	struct cs_err err = { 0 };
 	int r, null;
 
-	k = (struct keeper){ .o = o, .listen = -1, .ready = ready, .record_fd = -1, .end_client = -1, .run = { .client = -1 } };
+	k = (struct keeper){ .o = o, .rules = -1, .listen = -1, .ready = ready, .record_fd = -1, .end_client = -1, .run = { .client = -1 } };
 	for (int i = 0; i < CLIENTS; i++)
 		k.clients[i] = -1;
 	(void)setsid();

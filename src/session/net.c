@@ -102,9 +102,9 @@ static void add_plan(struct session_net *n, struct session_spec *s)
 		session_spec_env(s, p->env.v[i]);
 }
 
-int session_net_open(const struct session_opts *o, const char *id, struct session_spec *s, struct session_net **ret, struct cs_err *err)
+int session_net_open(const struct session_opts *o, int rules, const char *id, struct session_spec *s, struct session_net **ret, struct cs_err *err)
 {
-	struct egress_box_opts bo = { .id = id, .profile = o->profile, .learn = o->learn != NULL };
+	struct egress_box_opts bo = { .id = id, .profile = o->profile, .learn = o->learn != NULL, .rules = rules >= 0 ? &rules : NULL };
 	char path[256];
 	struct session_net *n;
 	CS_FD int log = -1, learn = -1;
@@ -188,12 +188,16 @@ void session_net_end(struct session_net *n, struct session_network *ret)
 	done(n);
 }
 
-void session_net_forget(struct session_net *n)
+int session_net_forget(struct session_net *n)
 {
+	int rules = -1;
+
 	if (!n)
-		return;
+		return -1;
+	rules = egress_box_rules(n->box);
 	egress_forget(n->egress);
 	done(n);
+	return rules;
 }
 
 int session_net_call(const char *id, const char *request, struct cs_buf *reply, struct cs_err *err)

@@ -529,7 +529,7 @@ int session_run(const struct session_opts *o, struct session_result *ret)
 		say_error("'%s' is too large or too deep to be searched for secrets to the end; name with --hide what must not be seen",
 			  cs_escape_to(shown, sizeof shown, s.hide_partly));
 	ret->hidden_partly = s.hide_partly != NULL;
-	e = session_net_open(o, ret->id, &s, &r.net, &ret->err);
+	e = session_net_open(o, /* rules= */ -1, ret->id, &s, &r.net, &ret->err);
 	if (e == 0)
 		e = begin_change(&r, &s, &ret->err);
 	if (e == 0)

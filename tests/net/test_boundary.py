@@ -477,7 +477,7 @@ def _(m):
 @test("sessions have the network in every step, in copies too, until they end")
 def _(m):
     ws = m.fresh("session")
-    r = m.cmd("begin", "-w", ws, *allow("four.example.com:7777"), cwd=ws)
+    r = m.cmd("begin", "-w", ws, *allow("four.example.com:7777", "four.example.com:8000"), cwd=ws)
     equal(r.status, 0, f"begin ({r})")
     ids = [r.out.strip()]
 
@@ -492,10 +492,14 @@ def _(m):
             not_reached(a[1])
         equal(m.cmd("net", ids[0], "allow", "second.example.com:7777").status, 0, "net allow")
         reached(step(ids[0], tcp("second.example.com", 7777))[0], PUBLIC2, 7777, "while it runs")
+        equal(m.cmd("net", ids[0], "deny", "four.example.com:8000").status, 0, "net deny")
+        not_reached(step(ids[0], tcp("four.example.com", 8000))[0], "denied")
         r = m.cmd("fork", ids[0], cwd=ws)
         equal(r.status, 0, f"fork ({r})")
         ids += r.out.split()
         reached(step(ids[1], tcp("four.example.com", 7777))[0], PUBLIC, 7777, "in a copy")
+        not_reached(step(ids[1], tcp("four.example.com", 8000))[0], "denied in a copy")
+        reached(step(ids[1], tcp("second.example.com", 7777))[0], PUBLIC2, 7777, "allowed in a copy")
         holds(m.cmd("net", ids[1], "show").out, "four.example.com:7777", "show of a copy")
         reached(step(ids[0], tcp("four.example.com", 7777))[0], PUBLIC, 7777, "in the first, still")
     finally:
