@@ -33,7 +33,7 @@ static int live_path(const char *id, const char *suffix, char *ret, size_t size,
 	if (r < 0)
 		return r;
 	if (!*id || strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(id) || snprintf(ret, size, "%s/%s%s", live, id, suffix) >= (int)size)
-		return cs_fail(err, CS_E_INVALID, 0, "'%s' is not an id", cs_escape_to(shown, sizeof shown, id));
+		return cs_fail(err, CS_E_INVALID, 0, "'%s' is not the id of a sandbox or a session", cs_escape_to(shown, sizeof shown, id));
 	return 0;
 }
 
