@@ -214,6 +214,13 @@ static bool count(void *arg, uint64_t out, uint64_t in)
 	return !why;
 }
 
+static void room(void *arg, uint64_t *ret_out, uint64_t *ret_in)
+{
+	const struct conn *c = arg;
+
+	tell_room(c->box, c->host, ret_out, ret_in);
+}
+
 static void passed(void *arg, const char *why)
 {
 	struct conn *c = arg;
@@ -226,7 +233,7 @@ static void passed(void *arg, const char *why)
 static void connected(struct conn *c, int fd)
 {
 	static const int on = 1;
-	struct pair_owner owner = { c, count, passed };
+	struct pair_owner owner = { .arg = c, .count = count, .room = room, .closed = passed };
 	struct event e = { .what = "connect", .name = c->host->name, .port = c->port, .addr = &c->at, .rule = c->rule };
 	int client = c->client;
 

@@ -204,6 +204,7 @@ struct pair;
 struct pair_owner {
 	void *arg;
 	bool (*count)(void *arg, uint64_t out, uint64_t in); /* false: a budget is used up */
+	void (*room)(void *arg, uint64_t *ret_out, uint64_t *ret_in); /* how much may go before that; NULL: as much as comes */
 	void (*closed)(void *arg, const char *why);          /* once */
 };
 /* Takes both; out is from a to b. */
@@ -233,4 +234,5 @@ struct event {
 };
 void tell_event(struct box *b, const struct event *e);
 /* Budgets: adds, and says which is used up, or NULL. */
+void tell_room(const struct box *b, const struct host *h, uint64_t *ret_out, uint64_t *ret_in); /* bytes that are left */
 const char *tell_use(struct box *b, struct host *h, uint64_t out, uint64_t in, uint32_t connections, uint32_t requests);

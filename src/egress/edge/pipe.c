@@ -44,6 +44,7 @@ struct way {
 	bool eof, done;      /* nothing more comes; and the other side knows */
 	bool progress;       /* since it was last looked at */
 	uint64_t bytes;      /* not counted yet */
+	uint64_t room;       /* that may still go */
 };
 
 struct pair {
@@ -174,7 +175,8 @@ static void keep(struct way *w, const char *from, size_t n)
 static ssize_t move_little(struct way *w)
 {
 	static char buf[LITTLE];
-	ssize_t n = recv(w->from->watch.fd, buf, sizeof buf, 0), sent;
+	size_t want = w->room < sizeof buf ? (size_t)w->room : sizeof buf;
+	ssize_t n = recv(w->from->watch.fd, buf, want, 0), sent;
 
 	if (n < 0)
 		return not_now(&w->from->readable);
@@ -182,7 +184,7 @@ static ssize_t move_little(struct way *w)
 		w->eof = true;
 		return 0;
 	}
-	if (n < LITTLE && !w->from->ended)
+	if ((size_t)n < want && !w->from->ended)
 		w->from->readable = false; /* that was all; more is told */
 	w->bytes += (uint64_t)n;
 	sent = send(w->to->watch.fd, buf, (size_t)n, MSG_NOSIGNAL);
@@ -201,7 +203,7 @@ static ssize_t move_much(struct way *w)
 
 	if (w->pipe[0] < 0 && borrow_pipe(w->pipe) < 0)
 		return move_little(w);
-	n = splice(w->from->watch.fd, NULL, w->pipe[1], NULL, PIPE_SIZE, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	n = splice(w->from->watch.fd, NULL, w->pipe[1], NULL, w->room < PIPE_SIZE ? (size_t)w->room : PIPE_SIZE, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n < 0)
 		return not_now(&w->from->readable);
 	if (n == 0) {
@@ -211,6 +213,21 @@ static ssize_t move_much(struct way *w)
 	w->held += (size_t)n;
 	w->bytes += (uint64_t)n;
 	return n;
+}
+
+/* Nothing more may go: is there anything that wants to?  1: it is counted, which ends the connection, and stays where it is. */
+static int look_beyond(struct way *w)
+{
+	char one;
+	ssize_t n = recv(w->from->watch.fd, &one, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n < 0)
+		return not_now(&w->from->readable);
+	if (n == 0)
+		w->eof = true;
+	else
+		w->bytes++;
+	return n > 0;
 }
 
 /* As much as goes now, up to a turn's worth.  -1: errno. */
@@ -226,10 +243,20 @@ static int move(struct way *w)
 			break;
 		}
 		/* Once a buffer was filled there is more of it: then without copying. */
+		if (!w->room) {
+			int beyond = look_beyond(w);
+
+			if (beyond < 0)
+				return -1;
+			if (beyond)
+				break;
+			continue;
+		}
 		n = n >= LITTLE ? move_much(w) : move_little(w);
 		if (n < 0)
 			return -1;
 		moved += (size_t)n;
+		w->room -= (uint64_t)n;
 	}
 	if (r < 0)
 		return -1;
@@ -285,6 +312,9 @@ static void work_later(void *arg);
 
 static void work(struct pair *p)
 {
+	p->out.room = p->in.room = UINT64_MAX;
+	if (p->owner.room)
+		p->owner.room(p->owner.arg, &p->out.room, &p->in.room);
 	if (!work_way(p, &p->out, &p->in) || !work_way(p, &p->in, &p->out))
 		return;
 	if (!count(p)) {

@@ -79,7 +79,7 @@ static void passed(void *arg, const char *why)
 static void on_inside(struct watch *w, uint32_t events)
 {
 	struct visit *v = LOOP_OF(w, struct visit, inside);
-	struct pair_owner owner = { v, count, passed };
+	struct pair_owner owner = { .arg = v, .count = count, .closed = passed };
 	int fd = w->fd, error = 0, client = v->client;
 	socklen_t len = sizeof error;
 

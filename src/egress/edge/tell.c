@@ -122,3 +122,18 @@ const char *tell_use(struct box *b, struct host *h, uint64_t out, uint64_t in, u
 	why = over(&n->budget, &b->use, false);
 	return why ? why : over(&n->per_host, &h->use, true);
 }
+
+static uint64_t less(uint64_t room, uint64_t limit, uint64_t used)
+{
+	uint64_t left = used < limit ? limit - used : 0;
+
+	return limit && left < room ? left : room;
+}
+
+void tell_room(const struct box *b, const struct host *h, uint64_t *ret_out, uint64_t *ret_in)
+{
+	const struct profile_network *n = &b->profile.network;
+
+	*ret_out = less(less(UINT64_MAX, n->budget.bytes_out, b->use.bytes_out), n->per_host.bytes_out, h->use.bytes_out);
+	*ret_in = less(less(UINT64_MAX, n->budget.bytes_in, b->use.bytes_in), n->per_host.bytes_in, h->use.bytes_in);
+}
