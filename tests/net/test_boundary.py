@@ -20,7 +20,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from bed import (INSIDE, PYTHON, NetSuite, allow, check, children, direct, edges, equal, holds, http, https, lacks, processes, tcp, until, word)  # noqa: E402
-from world import METADATA, PRIVATE, PRIVATE6, PUBLIC, PUBLIC2, PUBLIC6  # noqa: E402
+from world import METADATA, PRIVATE, PRIVATE6, PUBLIC, PUBLIC2, PUBLIC6, RAW_PORT  # noqa: E402
 
 test = NetSuite()
 AT_ONCE = 700  # ms, on a machine that does other things as well; a time-out would be seconds
@@ -403,6 +403,22 @@ def _(m):
     ok200(r.answers[1], "another host has its own")
     r = budget_case(m, "per_host.bytes_out", "100K", [big, other], flags)
     ok200(r.answers[1], "another host has its own")
+
+
+@test("a budget of bytes is not overdrawn, however many connections and however fast")
+def _(m):
+    w, n = word(), "public.example.com"
+    code = (f"c=[socket.create_connection(('{n}',{RAW_PORT})) for _ in range(24)]\nfor s in c: s.setblocking(False)\nfor i in range(40):\n for s in c:\n"
+            f"  try: s.send(b'{w}'*4000)\n  except OSError: pass\n time.sleep(0.01)\nresult=1\n")
+    r = m.inside(["--net-budget", "bytes_out=20K", *allow(f"{n}:{RAW_PORT}/tcp")], [{"do": "code", "code": code}])
+    holds(r.refusals, "the budget of bytes out is used up", "told")
+    arrived = until(lambda: sum(map(len, m.world.raw(w))), 2)
+    check(0 < arrived <= 20480, f"{arrived} bytes arrived of 20480")
+    qs = [{"do": "tcp", "to": "four.example.com", "port": 443, "say": "x", "timeout": 3}, http("four.example.com", "/size/2000000", timeout=3)]
+    r = m.inside(["--net-budget", "per_host.bytes_in=30K", *allow("four.example.com")], qs[1:])
+    check(len(r.answers[0].get("got", "")) <= 30720, f"{len(r.answers[0].get('got', ''))} bytes came of 30720")
+    r = m.inside(["--net-budget", "bytes_in=30K", *allow("four.example.com:80/tcp")], qs[1:])
+    check(0 < len(r.answers[0].get("got", "")) <= 30720, f"{len(r.answers[0].get('got', ''))} bytes came of 30720")
 
 
 @test("budgets of requests, in all and for each name, are said in a 403")
