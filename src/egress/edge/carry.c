@@ -13,18 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* name, name. or either with our port */
+static bool is_ipv6(const struct carry *c)
+{
+	return strchr(c->name, ':');
+}
+
+/* name, name. or either with our port; an address of IPv6 in brackets */
 static bool is_our_authority(const struct carry *c, const char *text)
 {
 	size_t n = strlen(c->name);
+	bool six = is_ipv6(c);
 	char port[8];
 
 	if (!edge_checks(EDGE_CHECK_host))
 		return true;
-	if (strncasecmp(text, c->name, n))
+	if ((six && *text++ != '[') || strncasecmp(text, c->name, n) != 0)
 		return false;
 	text += n;
-	if (*text == '.')
+	if (six && *text != ']')
+		return false;
+	if (six || *text == '.')
 		text++;
 	if (!*text)
 		return true;
@@ -34,7 +42,16 @@ static bool is_our_authority(const struct carry *c, const char *text)
 
 static bool has_port(const char *authority)
 {
-	return strchr(authority, ':');
+	const char *end = strchr(authority, ']');
+
+	return strchr(end ? end : authority, ':');
+}
+
+static char *own_authority(const struct carry *c, bool port)
+{
+	const char *a = is_ipv6(c) ? "[" : "", *z = is_ipv6(c) ? "]" : "";
+
+	return port ? cs_printf("%s%s%s:%u", a, c->name, z, c->port) : cs_printf("%s%s%s", a, c->name, z);
 }
 
 /* "scheme://authority/path": only HTTP/1.1 has it.  What is left is the path. */
@@ -192,7 +209,7 @@ static bool check_authority(const struct carry *c, struct head *h, struct refusa
 	for (size_t i = 0; i < h->n; i++) /* HTTP/2 may have it beside :authority */
 		if (!strcasecmp(h->f[i].name, "host") && !is_our_authority(c, h->f[i].value))
 			return refuse(no, 421, "misdirected", "this connection is for %s only", c->name);
-	own = !edge_checks(EDGE_CHECK_host) ? cs_strdup(h->authority) : has_port(h->authority) ? cs_printf("%s:%u", c->name, c->port) : cs_strdup(c->name);
+	own = !edge_checks(EDGE_CHECK_host) ? cs_strdup(h->authority) : own_authority(c, has_port(h->authority));
 	/* The absolute form is compared with what was sent, before it is brought into ours. */
 	if (!check_target(c, h, no)) {
 		free(own);
@@ -203,9 +220,19 @@ static bool check_authority(const struct carry *c, struct head *h, struct refusa
 	return true;
 }
 
+static bool is_not_close(const char *word, void *arg)
+{
+	(void)arg;
+	return strcasecmp(word, "close") != 0;
+}
+
 bool carry_request(const struct carry *c, struct head *h, struct refusal *no)
 {
 	const char *expect = head_get(h, "expect");
+
+	/* Whatever comes of it: who will not ask again waits for the end. */
+	for (size_t i = 0; i < h->n; i++)
+		h->close |= !strcasecmp(h->f[i].name, "connection") && !each_word(h->f[i].value, is_not_close, NULL);
 
 	if (strlen(h->method) > METHOD_MAX || !text_is_token(h->method, strlen(h->method)))
 		return refuse(no, 400, "bad_request", "the request's method is not one");

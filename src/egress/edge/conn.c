@@ -473,9 +473,15 @@ static void request_done(void *arg, const char *method, const char *path, int st
 {
 	struct conn *c = arg;
 	struct event e = { .what = "request", .name = c->host->name, .port = c->port, .method = method, .path = without_query(path), .status = status, .reason = why };
+	char what[NET_NAME_MAX + 320];
 
 	c->box->totals.masked += (uint32_t)masked;
 	tell_event(c->box, &e);
+	/* Judged requests are told of by judge_request(); these were not for this host, or could be read in two ways. */
+	if (why && (status == 400 || status == 405 || status == 417 || status == 421 || status == 431 || status == 501)) {
+		snprintf(what, sizeof what, "%.32s %s%.200s", method, c->host->name, without_query(path));
+		tell_plain(c->box, EGRESS_REQUEST, what, why, NULL);
+	}
 }
 
 static size_t collect_secrets(struct conn *c)

@@ -206,6 +206,8 @@ static bool read_request(struct exchange *x)
 		return false;
 	case HTTP1_BAD:
 		i->head_since = 0;
+		x->method = cs_strdup("?"); /* it is told of, too */
+		x->path = cs_strdup("/?");
 		answer_self(x, &no, /* close= */ true);
 		return true;
 	case HTTP1_DONE:
