@@ -330,6 +330,9 @@ def _(m):
     for k, a in zip(cases, r.answers):
         check(re.search(r"HTTP/1\.1 4\d\d ", got(a)), f"{k}: an answer that says no: {a}")
     equal(m.world.raw(w), [], "what arrived")
+    holds(r.refusals, "this connection is for public.example.com only", "told")
+    closing = [a for q, a in zip(qs, r.answers) if "Connection: close" in q["say"][0]]
+    check(closing and all(a["end"] != "quiet" for a in closing), f"who will not ask again is not left waiting: {closing}")
     r = m.inside(allow(f"public.example.com:{RAW_PORT}/tcp"), qs)
     equal(len(m.world.raw(w)), len(cases), "control: a rule that does not look")
     w = word()
@@ -430,6 +433,7 @@ def smuggle(m, kind, host, port, rule, plain_rule, more=()):
         lacks(got(a), "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nraw\nHTTP/1.1 200", f"{k}: two answers")
     for text in m.world.raw(w):
         judged(text, r"(POST|GET) /ok/x-" + w)
+    check(any(x["kind"] == "request" and x["what"].startswith("? ") for x in r.network["refusals"]), f"told: {r.network}")
     refusals = [k for k, a in zip(cases, r.answers) if re.match(r"HTTP/1\.1 [45]\d\d ", got(a)) or not got(a)]
     check(len(refusals) >= len(cases) - 4, f"refused: {len(refusals)} of {len(cases)}; passed as one request: {set(cases) - set(refusals)}")
     before = len(m.world.raw(hidden))

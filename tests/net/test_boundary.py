@@ -117,6 +117,18 @@ def _(m):
     reached(r.answers[5], PUBLIC6, 22)
 
 
+@test("plain HTTP to addresses, of IPv6 too")
+def _(m):
+    def ask(to, port, host):
+        return direct(to, port, say=f"GET /x HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n", want="")
+    r = m.inside(allow(f"{PUBLIC}:80", f"[{PUBLIC6}]", f"[{PRIVATE6}]:8080/http"),
+                 [ask(PUBLIC, 80, PUBLIC), ask(PUBLIC6, 80, f"[{PUBLIC6}]"), ask(PRIVATE6, 8080, f"[{PRIVATE6}]:8080"), ask(PUBLIC6, 80, PUBLIC6), ask(PUBLIC6, 80, "[::1]")])
+    for a in r.answers[:3]:
+        ok200(a)
+    for a in r.answers[3:]:
+        holds(a.get("got", ""), "HTTP/1.1 421", "another host")
+
+
 @test("/tcp, /tls and /http say what is spoken on any port")
 def _(m):
     n = "four.example.com"
