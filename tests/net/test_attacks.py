@@ -831,6 +831,14 @@ def _(m):
     check(len(set(m.world.asked(w))) > 0.9 * n, f"control: {r.answers}")
 
 
+@test("more different names than a sandbox may ask for, slowly enough not to be a flood", modes=("root",))
+def _(m):
+    w, most = word(), 16384
+    r = m.inside(allow("*.tunnel.example.org:7777"), [{"do": "flood", "name": f"{w}x#.tunnel.example.org", "n": most + 600, "quiet": 4}], off="rate", timeout=100)
+    equal(len(set(m.world.asked(w))), most, f"asked outside ({r.answers})")
+    holds(r.refusals, "too many different names were looked up", "told")
+
+
 @test("TCP questions: too long, two at once, stalled, too many")
 def _(m):
     w = word()
