@@ -330,6 +330,8 @@ static void watch_box(struct egress_box *b, bool on)
 		(void)epoll_ctl(b->egress->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, b->control, &ev);
 }
 
+static void forget_listening(struct egress_box *b);
+
 static int serve_box(struct egress_box *b, struct cs_err *err)
 {
 	struct egress_message m = { EGRESS_SERVE, b->number, b->control >= 0, 0 };
@@ -348,6 +350,7 @@ static int serve_box(struct egress_box *b, struct cs_err *err)
 	memcpy(fds + n, b->fds, b->n_fds * sizeof *fds);
 	r = ask(b->egress, &m, NULL, 0, fds, n + b->n_fds, NULL, NULL, err);
 	b->served = r == 0;
+	forget_listening(b);
 	return r;
 }
 
@@ -387,6 +390,33 @@ static bool has_port(const struct egress_box *b, uint16_t port)
 	return false;
 }
 
+static bool is_listening(const struct egress_box *b, const void *sockaddr, size_t len)
+{
+	for (size_t i = 0; i < sizeof b->listening / sizeof *b->listening; i++)
+		if (len && b->listening[i].len == len && !memcmp(b->listening[i].sockaddr, sockaddr, len))
+			return true;
+	return false;
+}
+
+static void forget_listening(struct egress_box *b)
+{
+	memset(b->listening, 0, sizeof b->listening);
+}
+
+/* dropped: what the boundary says with it.  It drops one only when it makes another. */
+static void note_listening(struct egress_box *b, const void *sockaddr, size_t len, uint32_t dropped)
+{
+	struct egress_listening *l = &b->listening[b->next_listening++ % (sizeof b->listening / sizeof *b->listening)];
+
+	if (dropped != b->dropped)
+		forget_listening(b);
+	b->dropped = dropped;
+	if (len > sizeof l->sockaddr)
+		return;
+	memcpy(l->sockaddr, sockaddr, len);
+	l->len = len;
+}
+
 bool egress_box_connecting(struct egress_box *b, const void *sockaddr, size_t len, bool stream)
 {
 	struct egress_message m = { EGRESS_WANT, b->number, 0, 0 };
@@ -404,7 +434,12 @@ bool egress_box_connecting(struct egress_box *b, const void *sockaddr, size_t le
 		wake_box(b);
 	if (!b->served)
 		return false;
-	(void)ask(b->egress, &m, sockaddr, len, NULL, 0, NULL, NULL, &err); /* refused is refused */
+	if (is_listening(b, sockaddr, len))
+		return true;
+	if (ask(b->egress, &m, sockaddr, len, NULL, 0, NULL, NULL, &err) < 0) /* refused is refused */
+		forget_listening(b);
+	else
+		note_listening(b, sockaddr, len, m.a);
 	return b->served;
 }
 

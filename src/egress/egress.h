@@ -128,7 +128,7 @@ enum egress_what {
 	EGRESS_WANT,      /* text: a sockaddr */
 	EGRESS_END,
 	/* from it */
-	EGRESS_OK,        /* to OPEN, with a: 1: fds: PEM bundle, JKS; to SERVE, WANT */
+	EGRESS_OK,        /* to OPEN, with a: 1: fds: PEM bundle, JKS; to SERVE; to WANT, a: how many listeners were dropped */
 	EGRESS_ERROR,     /* a: code; text */
 	EGRESS_TOLD,      /* to END: struct egress_told, any number, then */
 	EGRESS_TOTALS,    /* struct egress_totals */

@@ -43,6 +43,13 @@ struct egress_box {
 	struct cs_buf bundle, jks;
 	char *resolv;
 	struct cs_strv trusting; /* files of the host that ours stand in for */
+	/* Addresses and ports that the boundary has said to listen on; a program connects to the same ones again and again. */
+	struct egress_listening {
+		uint8_t sockaddr[28];
+		size_t len;
+	} listening[16];
+	size_t next_listening;
+	uint32_t dropped;      /* as the boundary counts those that it listens on no more */
 };
 
 int egress_plan_make(struct egress_box *b, const struct profile_network *n, struct cs_err *err);

@@ -242,6 +242,7 @@ static void drop_oldest(struct box *b)
 	l = *oldest;
 	conn_accept(l); /* who has come already */
 	*oldest = l->next;
+	b->dropped++;
 	free_listener(b, l);
 }
 

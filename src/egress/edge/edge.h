@@ -128,6 +128,7 @@ struct box {
 	double lookups_left;    /* a bucket of tokens */
 	uint64_t lookups_at;
 	struct listener *listeners;
+	uint32_t dropped;       /* of them, to make room */
 	struct published *published;
 	struct visit *visits;   /* to published ports */
 	struct hosts hosts;

@@ -210,7 +210,7 @@ static void on_want(struct box *b, const char *text, size_t len)
 	if (box_want(b, &a, port, &err) < 0)
 		answer_error(&err);
 	else
-		answer(EGRESS_OK, 0, NULL, 0, NULL, 0);
+		answer(EGRESS_OK, b->dropped, NULL, 0, NULL, 0);
 }
 
 /* What a run with --learn has reached, as rules that would have sufficed. */
