@@ -170,7 +170,7 @@ try: deps
 	@scripts/try
 
 bench: deps
-	+@$(MAKE) --no-print-directory -j$$(nproc) all build/test/caisson build/test/caisson-edge
+	+@$(MAKE) --no-print-directory -j$$(nproc) all build/test/caisson build/test/caisson-edge build/test/many
 	@bench/run
 
 fuzz: $(GEN)
