@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table.h - what commands do with their arguments.
  *
- * One row per command (and per subcommand of git, docker, ...), written once, in table/*.rows, in a small
+ * One row per command (and per subcommand of git, docker, ...), written once, in rows below table/, in a small
  * language that is described in table/README.md, compiled in by tools/gen_shell_table.c, and the same that a
  * profile can extend it with.  A row says which options there are, what their arguments are, and what the operands
  * are; from that and a vector of words come effects.

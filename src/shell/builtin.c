@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* builtin.c - commands that change the shell, or run what they are given. */
+#include "shell/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct outcome fine = { .status = 0 };
+
+static bool literal(const struct args *a, size_t i)
+{
+	return i < a->n && a->v[i].known == SH_LITERAL;
+}
+
+static struct outcome quiet(struct walk *w, int status)
+{
+	return (struct outcome){ .status = status, .out = value_of(w, "", 0) };
+}
+
+/* ---- variables that are more than text ---- */
+
+static bool is_one_of(const char *name, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcmp(name, *list))
+			return true;
+	return false;
+}
+
+static bool is_usual_path(const char *value)
+{
+	static const char *const usual[] = { "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", NULL };
+
+	while (*value) {
+		size_t n = strcspn(value, ":");
+		char dir[64];
+
+		if (n >= sizeof dir)
+			return false;
+		memcpy(dir, value, n);
+		dir[n] = 0;
+		if (!is_one_of(dir, usual))
+			return false;
+		value += n + (value[n] == ':');
+	}
+	return true;
+}
+
+void look_at_variable(struct walk *w, struct state *s, const char *name, const struct arg *value)
+{
+	static const char *const code[] = { "PS4", "PS1", "PS0", "PROMPT_COMMAND", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "EDITOR",
+					    "VISUAL", "FCEDIT", "PAGER", "MANPAGER", "SYSTEMD_PAGER", "BROWSER", "LESSOPEN", "LESSCLOSE", "RSYNC_RSH", "GIT_SSH",
+					    "GIT_PROXY_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "SUDO_ASKPASS", "GIT_EXTERNAL_DIFF", "CVS_RSH", "TAPE", NULL };
+	static const char *const doubt[] = { "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "TAR_OPTIONS", "MAKEFLAGS", "PERL5OPT", "PERL5LIB", "PERLLIB", "PYTHONSTARTUP",
+					     "PYTHONPATH", "PYTHONHOME", "NODE_OPTIONS", "NODE_PATH", "RUBYOPT", "RUBYLIB", "GREP_OPTIONS", "GZIP", "XZ_OPT", "ZIPOPT", "CDPATH",
+					     "SHELLOPTS", "BASHOPTS", "BASH_COMPAT", "GLOBIGNORE", "POSIXLY_CORRECT", "TMPDIR", "HOME", "GIT_DIR", "GIT_WORK_TREE",
+					     "GIT_CONFIG", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_GLOBAL", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "LESS",
+					     "JAVA_TOOL_OPTIONS", "CLASSPATH", "GOFLAGS", "CARGO_HOME", "RUSTC_WRAPPER", "CC", "CXX", "LD", "AR", "SHELL", "OPENSSL_CONF",
+					     "CURL_HOME", "WGETRC", "INPUTRC", "TERMINFO", "TERMCAP", "NLSPATH", "LOCPATH", "GCONV_PATH", "HOSTALIASES", "RES_OPTIONS",
+					     "http_proxy", "https_proxy", "ALL_PROXY", "DOCKER_HOST", "KUBECONFIG", "AWS_PROFILE", "XDG_CONFIG_HOME", "EXINIT", "VIMINIT", NULL };
+
+	if (!strcmp(name, "PATH")) {
+		if (value->known != SH_LITERAL || !is_usual_path(value->text))
+			s->path_changed = true;
+		return;
+	}
+	if (!strcmp(name, "BASH_ENV") || !strcmp(name, "ENV")) {
+		const char *path = value->known == SH_LITERAL ? path_resolve(w, s, value->text) : NULL;
+		const struct file *f = path ? file_find(s, path) : NULL;
+		struct state sub = state_copy(w, s);
+
+		uncertain(w, value, "%s names a file that every shell reads first", name);
+		if (f && f->content.known)
+			(void)walk_text(w, &sub, f->content.text, f->content.len, value->at, value->len, NULL);
+		else if (value->known == SH_LITERAL && strpbrk(value->text, "$`"))
+			(void)walk_text(w, &sub, keep_printf(w->mem, "echo \"%s\"", value->text), strlen(value->text) + 7, value->at, value->len, NULL);
+		return;
+	}
+	if (is_one_of(name, code)) {
+		struct state sub = state_copy(w, s);
+
+		uncertain(w, value, "the value of %s is run by others", name);
+		if (value->known != SH_LITERAL)
+			return;
+		if (!strcmp(name, "PS4") || !strcmp(name, "PS1") || !strcmp(name, "PS0"))
+			(void)walk_text(w, &sub, keep_printf(w->mem, "echo \"%s\"", value->text), strlen(value->text) + 7, value->at, value->len, NULL);
+		else
+			(void)walk_text(w, &sub, value->text, strlen(value->text), value->at, value->len, NULL);
+		return;
+	}
+	if (is_one_of(name, doubt) || !strncmp(name, "BASH_FUNC_", 10) || !strncmp(name, "GIT_CONFIG_", 11) || !strncmp(name, "LD_", 3) || !strncmp(name, "DYLD_", 5))
+		uncertain(w, value, "%s changes what other commands do", name);
+	if (!strcmp(name, "HOME"))
+		var_forget(w, s, "HOME");
+}
+
+/* NAME=VALUE words of export, declare, local, readonly, env. */
+static void assign_word(struct walk *w, struct state *s, const struct arg *a)
+{
+	const char *eq = strchr(a->text, '=');
+	struct arg v = *a;
+	char *name;
+
+	if (!eq || a->known == SH_DYNAMIC) {
+		if (a->known != SH_LITERAL)
+			uncertain(w, a, "which variable is meant is not known here");
+		return;
+	}
+	name = keep_text(w->mem, a->text, (size_t)(eq - a->text));
+	if (*name && name[strlen(name) - 1] == '+')
+		name[strlen(name) - 1] = 0;
+	v.text = keep_text(w->mem, eq + 1, strlen(eq + 1));
+	if (strchr(name, '[')) {
+		name[strcspn(name, "[")] = 0;
+		uncertain(w, a, "an index is evaluated as arithmetic");
+	}
+	look_at_variable(w, s, name, &v);
+	if (a->known == SH_LITERAL && eq[-1] != '+')
+		var_set(w, s, name, value_of(w, v.text, strlen(v.text)));
+	else
+		var_forget(w, s, name);
+}
+
+static struct outcome b_declare(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	for (size_t i = first + 1; i < a->n; i++) {
+		const char *t = a->v[i].text;
+
+		if (a->v[i].known == SH_LITERAL && (*t == '-' || *t == '+') && t[1]) {
+			if (strspn(t + 1, "aAgilrtuxfFpI") != strlen(t + 1))
+				s->umbrella = "a name may stand for another one (declare -n, or an option that is not known)";
+			if (strchr(t, 'i'))
+				uncertain(w, &a->v[i], "values are evaluated as arithmetic (-i)");
+			continue;
+		}
+		assign_word(w, s, &a->v[i]);
+		if (a->v[i].known == SH_LITERAL && !strchr(t, '=') && s->umbrella)
+			var_forget(w, s, t);
+	}
+	return quiet(w, 0);
+}
+
+/* ---- text that is run ---- */
+
+/* All the words, with blanks between them. */
+static struct value joined(struct walk *w, const struct args *a, size_t from)
+{
+	struct cs_buf out CS_BUF_AUTO = CS_BUF(SHW_VALUE_MAX);
+
+	for (size_t i = from; i < a->n; i++) {
+		if (a->v[i].known != SH_LITERAL)
+			return value_unknown();
+		cs_buf_fmt(&out, "%s%s", i > from ? " " : "", a->v[i].text);
+	}
+	return out.over || a->endless ? value_unknown() : value_of(w, cs_buf_text(&out), out.len);
+}
+
+static struct outcome b_eval(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
+{
+	size_t from = first + 1 < a->n && literal(a, first + 1) && !strcmp(a->v[first + 1].text, "--") ? first + 2 : first + 1;
+	struct value v = joined(w, a, from);
+
+	if (from >= a->n && !a->endless)
+		return fine;
+	if (!v.known) {
+		effect_add(w, SH_EFFECT_EXECUTE, "", "eval", &a->v[first], NULL);
+		uncertain(w, &a->v[first], "eval: what it would run is not known here");
+		s->umbrella = "eval may have changed anything";
+		return (struct outcome){ .status = -1 };
+	}
+	return walk_text(w, s, v.text, v.len, a->v[first].at, a->v[first].len, in);
+}
+
+static struct outcome b_source(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
+{
+	const char *path = literal(a, first + 1) ? path_resolve(w, s, a->v[first + 1].text) : NULL;
+	const struct file *f = path ? file_find(s, path) : literal(a, first + 1) ? file_find(s, a->v[first + 1].text) : NULL;
+
+	effect_add(w, SH_EFFECT_EXECUTE, path ? path : "", a->v[first].text, &a->v[first], NULL);
+	uncertain(w, &a->v[first], "%s runs a file", a->v[first].text);
+	if (literal(a, first + 1) && (!strcmp(a->v[first + 1].text, "/dev/stdin") || !strncmp(a->v[first + 1].text, "/dev/fd/0", 9)) && in && in->known)
+		return walk_text(w, s, in->text, in->len, a->v[first].at, a->v[first].len, NULL);
+	if (f && f->content.known && !f->content.packed)
+		return walk_text(w, s, f->content.text, f->content.len, a->v[first].at, a->v[first].len, in);
+	s->umbrella = "a file that was read in may have changed anything";
+	return (struct outcome){ .status = -1 };
+}
+
+static struct outcome b_trap(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	size_t i = first + 1;
+	struct state sub = state_copy(w, s);
+
+	if (i < a->n && literal(a, i) && (!strcmp(a->v[i].text, "-p") || !strcmp(a->v[i].text, "-l")))
+		return (struct outcome){ .status = 0 };
+	if (i < a->n && literal(a, i) && !strcmp(a->v[i].text, "--"))
+		i++;
+	if (i + 1 >= a->n && !a->endless)
+		return fine; /* `trap SIGNAL`: back to what it was */
+	if (!literal(a, i)) {
+		uncertain(w, &a->v[first], "trap: what it would run is not known here");
+		return fine;
+	}
+	if (strcmp(a->v[i].text, "-") && *a->v[i].text)
+		(void)walk_text(w, &sub, a->v[i].text, strlen(a->v[i].text), a->v[i].at, a->v[i].len, NULL);
+	return quiet(w, 0);
+}
+
+/* A shell of its own. */
+static struct outcome b_shell(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
+{
+	const char *by = a->v[first].text;
+	struct state sub = state_copy(w, s);
+	bool reads = false, text = false, checks = false;
+	struct outcome o = { .status = -1 };
+	size_t i = first + 1;
+
+	sub.functions = NULL;
+	sub.positional = (struct args){ 0 };
+	sub.positional_known = !a->endless;
+	for (; i < a->n; i++) {
+		const char *t = a->v[i].text;
+
+		if (!literal(a, i)) {
+			uncertain(w, &a->v[i], "%s: a word that may be an option is not known here", by);
+			break;
+		}
+		if ((*t != '-' && *t != '+') || !t[1])
+			break;
+		if (!strcmp(t, "--")) {
+			i++;
+			break;
+		}
+		if (t[1] == '-') {
+			static const char *const ok[] = { "--norc", "--noprofile", "--posix", "--version", "--help", "--verbose", NULL };
+
+			if (!strcmp(t, "--version") || !strcmp(t, "--help"))
+				return (struct outcome){ .status = 0 };
+			if (!is_one_of(t, ok))
+				uncertain(w, &a->v[i], "%s: option %s reads files, or is not known", by, t);
+			if (!strcmp(t, "--rcfile") || !strcmp(t, "--init-file"))
+				i++;
+			continue;
+		}
+		if (strspn(t + 1, "abcefhkmnoprstuvxBCEHPT") != strlen(t + 1) || strchr(t, 'r'))
+			uncertain(w, &a->v[i], "%s: option %s reads start-up files, or is not known", by, t);
+		text |= *t == '-' && strchr(t, 'c') != NULL;
+		reads |= *t == '-' && strchr(t, 's') != NULL;
+		checks |= *t == '-' && strchr(t, 'n') != NULL;
+		if (strchr(t, 'o') && i + 1 < a->n)
+			i++;
+	}
+	if (checks)
+		return o; /* read, and not run */
+	if (text) {
+		if (!literal(a, i)) {
+			if (i < a->n || a->endless) {
+				effect_add(w, SH_EFFECT_EXECUTE, "", by, &a->v[first], NULL);
+				uncertain(w, &a->v[first], "%s -c: what it would run is not known here", by);
+			}
+			return o;
+		}
+		if (a->v[i].followed)
+			uncertain(w, &a->v[i], "%s -c: what it runs comes through a variable or a substitution", by);
+		for (size_t k = i + 2; k < a->n; k++)
+			args_add(w, &sub.positional, a->v[k]);
+		o = walk_text(w, &sub, a->v[i].text, strlen(a->v[i].text), a->v[i].at, a->v[i].len, in);
+		s->files = sub.files;
+		o.stops = false;
+		return o;
+	}
+	if (i < a->n && !reads) {
+		const char *path = literal(a, i) ? path_resolve(w, s, a->v[i].text) : NULL;
+		const struct file *f = path ? file_find(s, path) : literal(a, i) ? file_find(s, a->v[i].text) : NULL;
+
+		effect_add(w, SH_EFFECT_EXECUTE, path ? path : "", by, &a->v[i], NULL);
+		uncertain(w, &a->v[i], "%s runs a script that is not looked into for a proof", by);
+		if (literal(a, i) && !strcmp(a->v[i].text, "/dev/stdin"))
+			reads = true;
+		else if (f && f->content.known && !f->content.packed)
+			return walk_text(w, &sub, f->content.text, f->content.len, a->v[i].at, a->v[i].len, in);
+		if (!reads)
+			return o;
+	}
+	effect_add(w, SH_EFFECT_EXECUTE, "standard input", by, &a->v[first], NULL);
+	uncertain(w, &a->v[first], "%s runs what comes from standard input", by);
+	if (in && in->known && !in->packed)
+		o = walk_text(w, &sub, in->text, in->len, a->v[first].at, a->v[first].len, NULL);
+	o.stops = false;
+	return o;
+}
+
+/* ---- values from outside ---- */
+
+static struct outcome b_read(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
+{
+	size_t i = first + 1, names = 0;
+	bool simple = true;
+
+	for (; i < a->n && literal(a, i) && a->v[i].text[0] == '-' && a->v[i].text[1]; i++) {
+		const char *t = a->v[i].text;
+
+		if (!strcmp(t, "--")) {
+			i++;
+			break;
+		}
+		if (strspn(t + 1, "ersdnNptuia") != strlen(t + 1))
+			uncertain(w, &a->v[i], "read: option %s is not known", t);
+		if (strcmp(t, "-r"))
+			simple = false;
+		if (strchr("dnNptuia", t[strlen(t) - 1]))
+			i++;
+	}
+	for (size_t k = i; k < a->n; k++, names++) {
+		if (!literal(a, k)) {
+			s->umbrella = "read sets a variable whose name is not known here";
+			continue;
+		}
+		look_at_variable(w, s, a->v[k].text, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = a->v[k].at, .len = a->v[k].len });
+		if (strchr(a->v[k].text, '['))
+			uncertain(w, &a->v[k], "an index is evaluated as arithmetic");
+		if (simple && a->n == i + 1 && in && in->known && !in->packed)
+			var_set(w, s, a->v[k].text, value_of(w, in->text, strcspn(in->text, "\n")));
+		else
+			var_forget(w, s, a->v[k].text);
+	}
+	if (!names)
+		var_forget(w, s, "REPLY");
+	return (struct outcome){ .status = -1, .out = value_of(w, "", 0) };
+}
+
+static struct outcome b_mapfile(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
+{
+	const char *name = a->n > first + 1 && literal(a, a->n - 1) && a->v[a->n - 1].text[0] != '-' ? a->v[a->n - 1].text : "MAPFILE";
+	struct var *v = var_make(w, s, name);
+
+	*v = (struct var){ .next = v->next, .name = v->name, .set = true, .array = true };
+	for (size_t i = first + 1; i < a->n; i++)
+		if (literal(a, i) && (!strcmp(a->v[i].text, "-C") || !strncmp(a->v[i].text, "-C", 2)))
+			uncertain(w, &a->v[i], "mapfile -C runs a command for each line");
+	if (in && in->known && !in->packed) {
+		const char *c = in->text;
+
+		v->items = keep_bytes(w->mem, (in->len + 1) * sizeof *v->items);
+		while (*c) {
+			size_t n = strcspn(c, "\n");
+
+			v->items[v->n_items++] = value_of(w, c, n);
+			c += n + (c[n] == '\n');
+		}
+	}
+	return quiet(w, 0);
+}
+
+/* ---- the rest ---- */
+
+static struct outcome b_cd(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	size_t i = first + 1;
+	struct outcome o = { .status = -1, .out = value_of(w, "", 0) };
+
+	while (i < a->n && literal(a, i) && (!strcmp(a->v[i].text, "-L") || !strcmp(a->v[i].text, "-P") || !strcmp(a->v[i].text, "--")))
+		i++;
+	if (i >= a->n) {
+		s->cwd = w->policy->home && !var_find(s, "HOME") ? w->policy->home : NULL;
+		return o;
+	}
+	s->cwd = literal(a, i) && strcmp(a->v[i].text, "-") && !var_find(s, "CDPATH") ? path_resolve(w, s, a->v[i].text) : NULL;
+	if (literal(a, i) && a->v[i].followed)
+		uncertain(w, &a->v[i], "cd: the directory comes through a variable or a substitution");
+	return o;
+}
+
+static struct outcome b_set(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	size_t i = first + 1;
+
+	for (; i < a->n; i++) {
+		const char *t = a->v[i].text;
+
+		if (!literal(a, i)) {
+			s->positional_known = false;
+			uncertain(w, &a->v[i], "set: a word that may be an option is not known here");
+			return quiet(w, 0);
+		}
+		if (!strcmp(t, "--")) {
+			i++;
+			break;
+		}
+		if ((*t != '-' && *t != '+') || !t[1])
+			break;
+		if (strspn(t + 1, "euxvfobBCEHhkmnptT") != strlen(t + 1) || strchr(t, 'a'))
+			uncertain(w, &a->v[i], "set: option %s changes how everything runs", t);
+		if (strchr(t, 'o') && i + 1 < a->n)
+			i++;
+	}
+	if (i < a->n || (i == a->n && a->n > first + 1 && !strcmp(a->v[a->n - 1].text, "--"))) {
+		s->positional = (struct args){ 0 };
+		s->positional_known = !a->endless;
+		for (; i < a->n; i++)
+			args_add(w, &s->positional, a->v[i]);
+	}
+	return quiet(w, 0);
+}
+
+static struct outcome b_command(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
+{
+	size_t i = first + 1;
+	struct state plain = *s;
+	struct outcome o;
+
+	for (; i < a->n && literal(a, i) && a->v[i].text[0] == '-'; i++) {
+		if (!strcmp(a->v[i].text, "-v") || !strcmp(a->v[i].text, "-V"))
+			return (struct outcome){ .status = -1 };
+		if (!strcmp(a->v[i].text, "--")) {
+			i++;
+			break;
+		}
+		if (strcmp(a->v[i].text, "-p"))
+			uncertain(w, &a->v[i], "%s: option %s is not known", a->v[first].text, a->v[i].text);
+	}
+	if (i >= a->n)
+		return fine;
+	/* Functions do not count here. */
+	s->functions = NULL;
+	o = walk_args(w, s, a, i, in);
+	s->functions = plain.functions;
+	return o;
+}
+
+static struct outcome b_exec(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
+{
+	size_t i = first + 1;
+	struct outcome o = { .status = 0 };
+
+	for (; i < a->n && literal(a, i) && a->v[i].text[0] == '-'; i++) {
+		if (!strcmp(a->v[i].text, "-a"))
+			i++;
+		else if (!strcmp(a->v[i].text, "--")) {
+			i++;
+			break;
+		}
+	}
+	if (i >= a->n)
+		return o;
+	o = walk_args(w, s, a, i, in);
+	o.stops = false; /* it may fail: then the script goes on in an interactive shell */
+	return o;
+}
+
+static struct outcome b_alias(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	for (size_t i = first + 1; i < a->n; i++) {
+		const char *eq = strchr(a->v[i].text, '=');
+		struct state sub = state_copy(w, s);
+
+		if (!eq || a->v[i].known != SH_LITERAL)
+			continue;
+		/* They count only where somebody has asked for it. */
+		if (var_find(s, "shopt expand_aliases"))
+			(void)walk_text(w, &sub, eq + 1, strlen(eq + 1), a->v[i].at, a->v[i].len, NULL);
+	}
+	return quiet(w, 0);
+}
+
+static struct outcome b_shopt(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	for (size_t i = first + 1; i < a->n; i++) {
+		if (literal(a, i) && !strcmp(a->v[i].text, "expand_aliases"))
+			var_set(w, s, "shopt expand_aliases", value_unknown());
+		if (a->v[i].known != SH_LITERAL || a->v[i].text[0] != '-')
+			s->umbrella = "shopt changes how the script is read and expanded";
+	}
+	return quiet(w, 0);
+}
+
+static struct outcome b_printf(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	struct args rest = { 0 };
+	struct value v;
+
+	args_add(w, &rest, a->v[first]);
+	for (size_t i = first + 3; i < a->n; i++)
+		args_add(w, &rest, a->v[i]);
+	v = output_of(w, s, &rest, 0, NULL);
+	if (!literal(a, first + 2)) {
+		s->umbrella = "printf -v sets a variable whose name is not known here";
+		return quiet(w, 0);
+	}
+	look_at_variable(w, s, a->v[first + 2].text, &(struct arg){ .text = v.known ? v.text : keep_text(w->mem, "", 0), .known = v.known ? SH_LITERAL : SH_DYNAMIC,
+								     .at = a->v[first].at, .len = a->v[first].len });
+	var_set(w, s, a->v[first + 2].text, v);
+	return quiet(w, 0);
+}
+
+static struct outcome b_hash(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	for (size_t i = first + 1; i < a->n; i++)
+		if (!literal(a, i) || !strncmp(a->v[i].text, "-p", 2)) {
+			struct function *f;
+
+			uncertain(w, &a->v[first], "hash -p gives a name to another program");
+			/* For what follows the name is that program. */
+			if (a->n == first + 4 && literal(a, first + 2) && literal(a, first + 3)) {
+				file_set(w, s, keep_printf(w->mem, "hash:%s", a->v[first + 3].text), value_unknown(), a->v[first + 2].text);
+				f = keep_bytes(w->mem, sizeof *f);
+				(void)f;
+			}
+			s->umbrella = "names may stand for other programs (hash -p)";
+		}
+	return quiet(w, 0);
+}
+
+static struct outcome b_copy(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
+{
+	const struct arg *from = a->n >= first + 3 ? &a->v[a->n - 2] : NULL, *to = &a->v[a->n - 1];
+	const char *src, *dst, *name;
+	struct outcome o = apply_findings(w, s, a, first, in);
+
+	/* A copy of a program under another name is that program; a copy of a file has its content. */
+	if (!from || from->known != SH_LITERAL || to->known != SH_LITERAL)
+		return o;
+	src = path_resolve(w, s, from->text);
+	dst = path_resolve(w, s, to->text);
+	if (!src || !dst)
+		return o;
+	name = strrchr(src, '/') + 1;
+	if (!strncmp(src, "/bin/", 5) || !strncmp(src, "/usr/bin/", 9) || !strncmp(src, "/sbin/", 6) || !strncmp(src, "/usr/sbin/", 10)) {
+		file_set(w, s, dst, value_unknown(), name);
+		file_set(w, s, keep_printf(w->mem, "%s/%s", dst, name), value_unknown(), name);
+	} else if (file_find(s, src)) {
+		file_set(w, s, dst, file_find(s, src)->content, file_find(s, src)->program);
+	}
+	return o;
+}
+
+static struct outcome b_unset(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	for (size_t i = first + 1; i < a->n; i++) {
+		if (!literal(a, i))
+			s->umbrella = "unset of a name that is not known here";
+		else if (a->v[i].text[0] != '-')
+			var_set(w, s, a->v[i].text, value_of(w, "", 0));
+		if (literal(a, i) && a->v[i].text[0] != '-') {
+			struct function *f = keep_bytes(w->mem, sizeof *f);
+
+			*f = (struct function){ .next = s->functions, .name = a->v[i].text, .gone = true };
+			s->functions = f;
+		}
+	}
+	return quiet(w, 0);
+}
+
+static struct outcome b_shift(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	long n = a->n > first + 1 && literal(a, first + 1) ? strtol(a->v[first + 1].text, NULL, 10) : 1;
+
+	if (n < 0 || (size_t)n > s->positional.n)
+		return quiet(w, 1);
+	s->positional.v += n;
+	s->positional.n -= (size_t)n;
+	s->positional.room = 0; /* not ours to grow in place */
+	return quiet(w, 0);
+}
+
+bool run_builtin(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in, struct outcome *ret)
+{
+	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", NULL };
+	static const char *const copies[] = { "cp", "ln", "mv", "install", NULL };
+	const char *name = a->v[first].text;
+
+	if (!strcmp(name, ":") || !strcmp(name, "true"))
+		*ret = quiet(w, 0);
+	else if (!strcmp(name, "false"))
+		*ret = quiet(w, 1);
+	else if (!strcmp(name, "cd"))
+		*ret = b_cd(w, s, a, first);
+	else if (!strcmp(name, "pushd") || !strcmp(name, "popd"))
+		s->cwd = NULL, *ret = fine;
+	else if (!strcmp(name, "eval"))
+		*ret = b_eval(w, s, a, first, in);
+	else if (!strcmp(name, "source") || !strcmp(name, "."))
+		*ret = b_source(w, s, a, first, in);
+	else if (!strcmp(name, "exec"))
+		*ret = b_exec(w, s, a, first, in);
+	else if (!strcmp(name, "command") || !strcmp(name, "builtin"))
+		*ret = b_command(w, s, a, first, in);
+	else if (!strcmp(name, "trap"))
+		*ret = b_trap(w, s, a, first);
+	else if (!strcmp(name, "set"))
+		*ret = b_set(w, s, a, first);
+	else if (!strcmp(name, "shift"))
+		*ret = b_shift(w, s, a, first);
+	else if (!strcmp(name, "export") || !strcmp(name, "declare") || !strcmp(name, "typeset") || !strcmp(name, "local") || !strcmp(name, "readonly"))
+		*ret = b_declare(w, s, a, first);
+	else if (!strcmp(name, "unset"))
+		*ret = b_unset(w, s, a, first);
+	else if (!strcmp(name, "read"))
+		*ret = b_read(w, s, a, first, in);
+	else if (!strcmp(name, "mapfile") || !strcmp(name, "readarray"))
+		*ret = b_mapfile(w, s, a, first, in);
+	else if (!strcmp(name, "alias"))
+		*ret = b_alias(w, s, a, first);
+	else if (!strcmp(name, "shopt"))
+		*ret = b_shopt(w, s, a, first);
+	else if (!strcmp(name, "hash"))
+		*ret = b_hash(w, s, a, first);
+	else if (!strcmp(name, "enable"))
+		s->umbrella = "builtin commands may be others now (enable)", *ret = quiet(w, 0);
+	else if (!strcmp(name, "let"))
+		for (size_t i = first + 1; i < a->n; i++) {
+			if (literal(a, i))
+				scan_arithmetic(w, s, a->v[i].text, a->v[i].at, a->v[i].len);
+			else
+				uncertain(w, &a->v[i], "a value that is not known here is evaluated as arithmetic");
+			*ret = (struct outcome){ .status = -1 };
+		}
+	else if (!strcmp(name, "exit") || !strcmp(name, "logout"))
+		*ret = (struct outcome){ .status = -1, .stops = !strcmp(name, "exit"), .out = value_of(w, "", 0) };
+	else if (!strcmp(name, "return") || !strcmp(name, "break") || !strcmp(name, "continue") || !strcmp(name, "wait") || !strcmp(name, "times"))
+		*ret = (struct outcome){ .status = -1, .out = value_of(w, "", 0) };
+	else if (!strcmp(name, "printf") && literal(a, first + 1) && !strcmp(a->v[first + 1].text, "-v"))
+		*ret = b_printf(w, s, a, first);
+	else if (is_one_of(name, shells))
+		*ret = b_shell(w, s, a, first, in);
+	else if (!strcmp(name, "busybox") || !strcmp(name, "toybox"))
+		*ret = a->n > first + 1 ? walk_args(w, s, a, first + 1, in) : fine;
+	else if (is_one_of(name, copies))
+		*ret = b_copy(w, s, a, first, in);
+	else
+		return false;
+	return true;
+}

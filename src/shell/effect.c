@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* effect.c - from a role and a word to an effect, and whether it is forbidden. */
+#include "shell/internal.h"
+
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EFFECTS_MAX = 512, REASONS_MAX = 64 };
+
+void uncertain(struct walk *w, const struct arg *a, const char *fmt, ...)
+{
+	struct sh_verdict *v = w->v;
+	char text[256], shown[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	cs_escape_to(shown, sizeof shown, text);
+	for (size_t i = 0; i < v->n_reasons; i++)
+		if (!strcmp(v->reasons[i].text, shown))
+			return;
+	if (v->n_reasons == REASONS_MAX)
+		return;
+	if (v->n_reasons == w->room_reasons) {
+		w->room_reasons = w->room_reasons ? w->room_reasons * 2 : 8;
+		v->reasons = realloc(v->reasons, w->room_reasons * sizeof *v->reasons); /* NOLINT(bugprone-suspicious-realloc-usage) */
+		if (!v->reasons)
+			abort();
+	}
+	v->reasons[v->n_reasons++] = (struct sh_reason){ .text = cs_strdup(shown), .at = a ? a->at : 0, .len = a ? a->len : 0 };
+}
+
+void effect_add(struct walk *w, enum sh_effect_kind kind, const char *object, const char *by, const struct arg *a, const char *forbidden)
+{
+	struct sh_verdict *v = w->v;
+
+	if (!forbidden && w->policy->forbid & 1u << kind)
+		forbidden = "the policy forbids it";
+	for (size_t i = 0; i < v->n_effects; i++)
+		if (v->effects[i].kind == kind && !strcmp(v->effects[i].object, object) && v->effects[i].forbidden == (forbidden != NULL))
+			return;
+	if (v->n_effects == EFFECTS_MAX) {
+		uncertain(w, a, "more than %d effects", EFFECTS_MAX);
+		if (!forbidden)
+			return;
+		v->n_effects--; /* one that counts takes the place of one that does not */
+		free(v->effects[v->n_effects].object);
+		free(v->effects[v->n_effects].by);
+	}
+	if (v->n_effects == w->room_effects) {
+		w->room_effects = w->room_effects ? w->room_effects * 2 : 8;
+		v->effects = realloc(v->effects, w->room_effects * sizeof *v->effects); /* NOLINT(bugprone-suspicious-realloc-usage) */
+		if (!v->effects)
+			abort();
+	}
+	v->effects[v->n_effects++] = (struct sh_effect){ .kind = kind, .object = cs_strdup(object), .by = cs_strdup(by), .at = a ? a->at : 0,
+							 .len = a ? a->len : 0, .forbidden = forbidden != NULL, .why = forbidden };
+}
+
+/* ---- paths ---- */
+
+const char *path_resolve(struct walk *w, const struct state *s, const char *path)
+{
+	struct cs_buf out CS_BUF_AUTO = CS_BUF(8192);
+	const char *parts[2] = { *path == '/' ? "" : s->cwd, path };
+
+	if (*path != '/' && !s->cwd)
+		return NULL;
+	for (int i = 0; i < 2; i++) {
+		for (const char *c = parts[i]; *c;) {
+			size_t n = strcspn(c, "/");
+
+			if (n == 2 && c[0] == '.' && c[1] == '.') {
+				while (out.len && out.data[out.len - 1] != '/')
+					out.len--;
+				if (out.len)
+					out.len--;
+				if (out.data)
+					out.data[out.len] = 0;
+			} else if (n && !(n == 1 && *c == '.')) {
+				cs_buf_char(&out, '/');
+				cs_buf_add(&out, c, n);
+			}
+			c += n + (c[n] == '/');
+		}
+	}
+	if (out.over)
+		return NULL;
+	/* Another way to the same root. */
+	if (!strncmp(cs_buf_text(&out), "/proc/self/root", 15) && (out.data[15] == '/' || !out.data[15]))
+		return keep_text(w->mem, out.data[15] ? out.data + 15 : "/", out.data[15] ? out.len - 15 : 1);
+	return keep_text(w->mem, out.len ? cs_buf_text(&out) : "/", out.len ? out.len : 1);
+}
+
+static bool is_within(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	if (n == 1)
+		return true;
+	return !strncmp(path, dir, n) && (path[n] == '/' || !path[n]);
+}
+
+static bool is_harmless_device(const char *path)
+{
+	static const char *const ok[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/random",
+					  "/dev/urandom" };
+
+	for (size_t i = 0; i < sizeof ok / sizeof *ok; i++)
+		if (!strcmp(path, ok[i]))
+			return true;
+	return is_within(path, "/dev/fd") || is_within(path, "/proc/self/fd");
+}
+
+/* Files that others run, obey or believe by themselves. */
+static bool is_persistent(const char *path, const char *home)
+{
+	static const char *const names[] = { ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc",
+					     ".cshrc", ".tcshrc", ".login", ".xinitrc", ".xsession", ".inputrc", ".gitconfig", ".vimrc", ".exrc", ".npmrc",
+					     ".pypirc", ".netrc", ".pam_environment", "authorized_keys", "authorized_keys2", ".rhosts", ".shosts", "sudoers",
+					     "rc.local", ".mcp.json", ".curlrc", ".wgetrc", ".screenrc", ".tmux.conf" };
+	static const char *const dirs[] = { "/etc/cron.d", "/etc/cron.daily", "/etc/cron.hourly", "/etc/cron.weekly", "/etc/cron.monthly", "/var/spool/cron",
+					    "/etc/systemd", "/lib/systemd", "/usr/lib/systemd", "/run/systemd", "/etc/init.d", "/etc/rc.d", "/etc/profile.d",
+					    "/etc/sudoers.d", "/etc/pam.d", "/etc/ld.so.conf.d", "/etc/udev", "/etc/xdg/autostart", "/etc/ssh" };
+	static const char *const below[] = { "/.git/hooks/", "/.config/autostart/", "/.config/systemd/", "/.ssh/", "/.config/fish/", "/.local/share/systemd/",
+					     "/.claude/", "/.cursor/", "/.vscode/", "/.github/workflows/", "/.config/git/" };
+	static const char *const files[] = { "/etc/crontab", "/etc/profile", "/etc/bash.bashrc", "/etc/environment", "/etc/ld.so.preload", "/etc/hosts",
+					     "/etc/passwd", "/etc/shadow", "/etc/group", "/etc/sudoers", "/etc/inittab", "/etc/anacrontab" };
+	const char *base = strrchr(path, '/');
+
+	(void)home;
+	for (size_t i = 0; base && i < sizeof names / sizeof *names; i++)
+		if (!strcmp(base + 1, names[i]))
+			return true;
+	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
+		if (is_within(path, dirs[i]))
+			return true;
+	for (size_t i = 0; i < sizeof below / sizeof *below; i++)
+		if (strstr(path, below[i]))
+			return true;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		if (!strcmp(path, files[i]))
+			return true;
+	return false;
+}
+
+/* Where secrets lie, whatever the policy says. */
+static bool is_builtin_secret(const char *path)
+{
+	static const char *const files[] = { "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/proc/kcore", "/dev/mem", "/dev/kmem", "/dev/port" };
+	static const char *const below[] = { "/.ssh/", "/.gnupg/", "/.aws/", "/.azure/", "/.config/gcloud/", "/.kube/", "/.docker/config.json", "/.password-store/",
+					     "/.mozilla/", "/.config/google-chrome/", "/.config/chromium/", "/.local/share/keyrings/", "/etc/ssl/private/",
+					     "/etc/ssh/ssh_host_", "/var/run/secrets/", "/run/secrets/" };
+	static const char *const names[] = { ".env", ".netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa",
+					     "credentials", ".bash_history", ".zsh_history", ".python_history", ".mysql_history", ".psql_history", "secrets.yml",
+					     "secrets.yaml", "master.key", ".htpasswd", ".my.cnf", "shadow" };
+	static const char *const ends[] = { ".pem", ".key", ".p12", ".pfx", ".kdbx", ".keystore", ".jks" };
+	const char *base = strrchr(path, '/');
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		if (!strcmp(path, files[i]))
+			return true;
+	for (size_t i = 0; i < sizeof below / sizeof *below; i++)
+		if (strstr(path, below[i]))
+			return true;
+	for (size_t i = 0; base && i < sizeof names / sizeof *names; i++)
+		if (!strcmp(base + 1, names[i]))
+			return true;
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		if (n > strlen(ends[i]) && !strcmp(path + n - strlen(ends[i]), ends[i]) && strncmp(path, "/etc/ssl/certs/", 15) && strncmp(path, "/usr/", 5))
+			return true;
+	if (base && !strncmp(base + 1, ".env.", 5) && strcmp(base + 1, ".env.example") && strcmp(base + 1, ".env.sample"))
+		return true;
+	/* Of other processes, and of this one: the environment, memory, descriptors. */
+	if (!strncmp(path, "/proc/", 6) && (strstr(path, "/environ") || strstr(path, "/mem") == path + n - 4 || strstr(path, "/fd/") || strstr(path, "/root") || strstr(path, "/cwd")))
+		return strncmp(path, "/proc/meminfo", 13) != 0;
+	return false;
+}
+
+static bool is_secret(const struct walk *w, const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	if (is_builtin_secret(path))
+		return true;
+	for (size_t i = 0; i < w->policy->n_secrets; i++) {
+		const char *p = w->policy->secrets[i];
+
+		if (*p == '/' ? is_within(path, p) : !strchr(p, '/') && base && cs_glob(p, base + 1))
+			return true;
+	}
+	return false;
+}
+
+/* A tree that would be gone through holds secrets if one could lie in it. */
+static bool holds_secrets(const struct walk *w, const char *path)
+{
+	static const char *const places[] = { "/etc/shadow", "/root", "/home", "/proc", "/run/secrets" };
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (is_within(places[i], path) || is_within(path, "/proc"))
+			return true;
+	return w->policy->home && is_within(w->policy->home, path);
+}
+
+static bool may_read(const struct walk *w, const char *path)
+{
+	if (!w->policy->roots)
+		return true;
+	for (size_t i = 0; i < w->policy->n_roots; i++)
+		if (is_within(path, w->policy->roots[i]))
+			return true;
+	return false;
+}
+
+static bool is_own(const struct walk *w, const char *path)
+{
+	for (size_t i = 0; i < w->policy->n_own; i++)
+		if (is_within(path, w->policy->own[i]))
+			return true;
+	return false;
+}
+
+static bool is_scratch(const struct walk *w, const char *path)
+{
+	return (w->policy->cwd && is_within(path, w->policy->cwd) && strcmp(w->policy->cwd, "/")) || (is_within(path, "/tmp") && strcmp(path, "/tmp")) ||
+	       (is_within(path, "/var/tmp") && strcmp(path, "/var/tmp")) || (is_within(path, "/dev/shm") && strcmp(path, "/dev/shm"));
+}
+
+static void effect_read(struct walk *w, const struct arg *a, const char *path, const char *by, bool tree, bool pattern)
+{
+	if (is_harmless_device(path))
+		return;
+	if (is_secret(w, path)) {
+		effect_add(w, SH_EFFECT_SECRET, path, by, a, "secrets may not be read");
+		return;
+	}
+	if (is_within(path, "/dev") && strcmp(path, "/dev"))
+		effect_add(w, SH_EFFECT_DEVICE, path, by, a, NULL), uncertain(w, a, "%s is a device", path);
+	effect_add(w, SH_EFFECT_READ, path, by, a, NULL);
+	if (!may_read(w, path))
+		uncertain(w, a, "%s is outside of what may be read", path);
+	if (tree && holds_secrets(w, path))
+		uncertain(w, a, "secrets can lie below %s", path);
+	/* A pattern stands for names that nobody has seen; a name that begins with a dot needs a dot. */
+	if (pattern && is_secret(w, keep_printf(w->mem, "%s/.env", path)) && strstr(path, "/."))
+		uncertain(w, a, "secrets can be among %s", path);
+}
+
+static void effect_change(struct walk *w, enum sh_effect_kind kind, const struct arg *a, const char *path, const char *by)
+{
+	const char *why = NULL;
+
+	if (is_harmless_device(path) && kind == SH_EFFECT_WRITE)
+		return;
+	if (is_own(w, path))
+		why = "the policy's own files may not be changed";
+	else if (is_within(path, "/dev") && !is_within(path, "/dev/shm"))
+		kind = SH_EFFECT_DEVICE, why = "devices may not be written";
+	else if (kind == SH_EFFECT_WRITE && is_persistent(path, w->policy->home))
+		kind = SH_EFFECT_PERSISTENCE, why = "what others run or obey by themselves may not be changed";
+	else if (is_within(path, "/proc") || is_within(path, "/sys"))
+		kind = SH_EFFECT_SYSTEM, why = "the kernel's settings may not be changed";
+	else if (!is_scratch(w, path) && kind == SH_EFFECT_DELETE)
+		why = "nothing outside of the workspace may be deleted";
+	else if (!is_scratch(w, path))
+		why = "nothing outside of the workspace may be written";
+	effect_add(w, kind, path, by, a, why);
+	if (!why)
+		uncertain(w, a, kind == SH_EFFECT_DELETE ? "deletes %s" : "writes %s", path);
+}
+
+void effect_path(struct walk *w, struct state *s, enum sh_effect_kind kind, const struct arg *a, const char *text, const char *by, bool tree)
+{
+	const char *path = text && *text ? path_resolve(w, s, text) : NULL;
+
+	if (a->known == SH_DYNAMIC || !path) {
+		effect_add(w, kind, "", by, a, NULL);
+		uncertain(w, a, a->known == SH_DYNAMIC ? "%s: which file is meant is not known here" : "%s: the working directory is not known here", by);
+		return;
+	}
+	if (a->followed)
+		uncertain(w, a, "%s: %s comes through a variable or a substitution", by, path);
+	if (a->known == SH_PREFIX || (a->known == SH_PATTERN && strpbrk(path, "*?["))) {
+		/* What is certain is the directory that it lies in: a forbidden one stays forbidden. */
+		char *dir = keep_text(w->mem, path, strcspn(path, "*?["));
+		char *slash = strrchr(dir, '/');
+		bool covers = kind == SH_EFFECT_DELETE || kind == SH_EFFECT_WRITE;
+
+		if (a->known == SH_PREFIX)
+			uncertain(w, a, "%s: the end of the name is not known here", by);
+		if (!covers) {
+			effect_read(w, a, path, by, tree, true);
+			return;
+		}
+		if (slash)
+			slash[slash == dir] = 0;
+	}
+	if (kind == SH_EFFECT_READ)
+		effect_read(w, a, path, by, tree, false);
+	else
+		effect_change(w, kind, a, path, by);
+}
+
+/* ---- what the table has found ---- */
+
+static const char *name_of(const struct args *a, size_t first)
+{
+	const char *slash = strrchr(a->v[first].text, '/');
+
+	return slash ? slash + 1 : a->v[first].text;
+}
+
+static void effect_host(struct walk *w, const struct arg *a, const struct sh_finding *f, const char *by)
+{
+	bool metadata = f->text && (strstr(f->text, "169.254.169.254") || strstr(f->text, "metadata.google") || strstr(f->text, "fd00:ec2"));
+
+	effect_add(w, metadata ? SH_EFFECT_SECRET : SH_EFFECT_NETWORK, f->known == SH_LITERAL && f->text ? f->text : "", by, a,
+		   metadata ? "a cloud's metadata service gives out credentials" : NULL);
+	uncertain(w, a, "%s goes over the network", by);
+}
+
+/* Programs in other languages: what is plainly there can be told; that nothing is cannot. */
+static void judge_code(struct walk *w, struct state *s, const struct arg *a, const struct sh_finding *f, const char *by)
+{
+	static const char *const deletes[] = { "rmtree", "unlink", "os.remove", "rmdir", "rmSync", "rm(", "unlinkSync", "rimraf", "File.delete", "FileUtils.rm", "remove(" };
+	static const char *const runs[] = { "system", "exec", "popen", "spawn", "subprocess", "child_process", "qx", "`" };
+	bool deleting = false, running = false;
+	const char *path = NULL;
+
+	effect_add(w, SH_EFFECT_EXECUTE, keep_printf(w->mem, "%s code", f->lang ? f->lang : "other"), by, a, NULL);
+	uncertain(w, a, "%s: a program in %s is not looked into for a proof", by, f->lang ? f->lang : "another language");
+	if (f->known != SH_LITERAL || !f->text)
+		return;
+	for (size_t i = 0; i < sizeof deletes / sizeof *deletes; i++)
+		deleting |= strstr(f->text, deletes[i]) != NULL;
+	for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+		running |= strstr(f->text, runs[i]) != NULL;
+	/* The constants in quotes that it names. */
+	for (const char *c = f->text; (c = strpbrk(c, "'\"")) && *c; c++) {
+		size_t n = strcspn(c + 1, (char[]){ *c, 0 });
+		char *word = keep_text(w->mem, c + 1, n);
+
+		if (deleting && *word == '/' && (path = path_resolve(w, s, word)))
+			effect_change(w, SH_EFFECT_DELETE, a, path, by);
+		if (running && n > 2) {
+			struct state sub = state_copy(w, s);
+
+			(void)walk_text(w, &sub, word, n, a->at, a->len, NULL);
+		}
+		if (!c[1 + n])
+			break;
+		c += n + 1;
+	}
+}
+
+static void judge_role(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_finding *f, const struct value *in)
+{
+	const struct arg *word = &a->v[first + f->arg < a->n ? first + f->arg : first];
+	struct arg at = *word;
+	const char *by = name_of(a, first);
+
+	at.known = f->known;
+	if (word->followed)
+		at.followed = true;
+	switch (f->role) {
+	case SH_ROLE_INERT:
+		break;
+	case SH_ROLE_READ:
+	case SH_ROLE_CWD:
+		effect_path(w, s, SH_EFFECT_READ, &at, f->text, by, false);
+		break;
+	case SH_ROLE_READ_TREE:
+		effect_path(w, s, SH_EFFECT_READ, &at, f->text, by, true);
+		break;
+	case SH_ROLE_WRITE:
+	case SH_ROLE_WRITE_DIR:
+		effect_path(w, s, SH_EFFECT_WRITE, &at, f->text, by, false);
+		break;
+	case SH_ROLE_DELETE:
+	case SH_ROLE_DELETE_TREE:
+		effect_path(w, s, SH_EFFECT_DELETE, &at, f->text, by, true);
+		break;
+	case SH_ROLE_EXEC: {
+		struct args one = { 0 };
+
+		if (f->known != SH_LITERAL) {
+			effect_add(w, SH_EFFECT_EXECUTE, "", by, &at, NULL);
+			uncertain(w, &at, "%s: which program it runs is not known here", by);
+			break;
+		}
+		args_add(w, &one, (struct arg){ .text = keep_text(w->mem, f->text, strlen(f->text)), .known = SH_LITERAL, .at = at.at, .len = at.len });
+		one.endless = true;
+		(void)walk_args(w, s, &one, 0, NULL);
+		uncertain(w, &at, "%s runs %s", by, f->text);
+		break;
+	}
+	case SH_ROLE_SHELL:
+		if (f->known != SH_LITERAL) {
+			effect_add(w, SH_EFFECT_EXECUTE, "", by, &at, NULL);
+			uncertain(w, &at, "%s: what the shell would run is not known here", by);
+			break;
+		}
+		(void)walk_text(w, s, f->text, strlen(f->text), at.at, at.len, in);
+		break;
+	case SH_ROLE_CODE:
+		judge_code(w, s, &at, f, by);
+		break;
+	case SH_ROLE_HOST:
+	case SH_ROLE_URL:
+		effect_host(w, &at, f, by);
+		break;
+	case SH_ROLE_PROCESS:
+		effect_add(w, SH_EFFECT_PROCESS, f->known == SH_LITERAL && f->text ? f->text : "", by, &at,
+			   f->known == SH_LITERAL && f->text && (!strcmp(f->text, "1") || !strcmp(f->text, "-1")) ? "every process, or the first, may not be signalled" : NULL);
+		uncertain(w, &at, "%s signals processes", by);
+		break;
+	case SH_ROLE_USER:
+	case SH_ROLE_SERVICE:
+	case SH_ROLE_PACKAGE:
+		uncertain(w, &at, "%s changes users, services or packages", by);
+		break;
+	case SH_ROLE_ENV:
+	case SH_ROLE_COMMAND: /* below */
+		break;
+	case SH_ROLE_UNKNOWN:
+		uncertain(w, &at, "%s", f->why ? f->why : "not known to the table of commands");
+		break;
+	}
+}
+
+static void judge_does(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_findings *f, const struct value *in)
+{
+	static const struct {
+		unsigned bit;
+		enum sh_effect_kind kind;
+		const char *forbidden, *why;
+	} of[] = {
+		{ SH_DOES_NETWORK, SH_EFFECT_NETWORK, NULL, "goes over the network" },
+		{ SH_DOES_PRIVILEGE, SH_EFFECT_PRIVILEGE, "no more rights may be taken", "takes more rights" },
+		{ SH_DOES_PERSIST, SH_EFFECT_PERSISTENCE, "what runs by itself later may not be set up", "sets up what runs by itself later" },
+		{ SH_DOES_PROCESS, SH_EFFECT_PROCESS, NULL, "acts on processes" },
+		{ SH_DOES_DEVICE, SH_EFFECT_DEVICE, "devices may not be changed", "changes devices" },
+		{ SH_DOES_SYSTEM, SH_EFFECT_SYSTEM, "the system's own state may not be changed", "changes the system's own state" },
+		{ SH_DOES_SECRET, SH_EFFECT_SECRET, "secrets may not be shown", "shows secrets" },
+		{ SH_DOES_EXEC_CWD, SH_EFFECT_EXECUTE, NULL, "runs what it finds in the directory" },
+	};
+	const char *by = name_of(a, first);
+
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+		if (!(f->does & of[i].bit))
+			continue;
+		effect_add(w, of[i].kind, "", by, &a->v[first], of[i].forbidden);
+		uncertain(w, &a->v[first], "%s %s", by, f->does_why ? f->does_why : of[i].why);
+	}
+	if (f->does & SH_DOES_WRITE_CWD) {
+		effect_add(w, SH_EFFECT_WRITE, s->cwd ? s->cwd : "", by, &a->v[first], NULL);
+		uncertain(w, &a->v[first], "%s writes files in the directory", by);
+	}
+	if (f->does & SH_DOES_UNKNOWN)
+		uncertain(w, &a->v[first], "%s", f->does_why ? f->does_why : "what it does is not known to the table of commands");
+	if (f->does & SH_DOES_READ_STDIN_CODE) {
+		effect_add(w, SH_EFFECT_EXECUTE, "code from standard input", by, &a->v[first], NULL);
+		uncertain(w, &a->v[first], "%s runs what comes from standard input", by);
+		(void)in;
+	}
+}
+
+struct outcome apply_findings(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
+{
+	struct outcome o = { .status = -1 };
+	struct sh_findings f = { 0 };
+	size_t n = a->n - first;
+	struct sh_arg *argv = keep_bytes(w->mem, n * sizeof *argv);
+
+	for (size_t i = 0; i < n; i++)
+		argv[i] = (struct sh_arg){ a->v[first + i].text, a->v[first + i].known, a->v[first + i].at, a->v[first + i].len };
+	argv[0].text = name_of(a, first);
+	sh_table_apply(w->table, argv, n, &f);
+	for (size_t i = 0; i < f.n; i++)
+		judge_role(w, s, a, first, &f.v[i], in);
+	judge_does(w, s, a, first, &f, in);
+	if (a->endless && !f.command_at)
+		uncertain(w, &a->v[first], "%s gets more words than can be seen here", argv[0].text);
+	if (f.command_at) {
+		struct args more = { 0 };
+
+		for (size_t i = first + f.command_at; i < a->n; i++)
+			args_add(w, &more, a->v[i]);
+		if (f.appends_words)
+			args_add(w, &more, (struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = a->v[first].at, .len = a->v[first].len });
+		more.endless = a->endless;
+		if (more.n)
+			o = walk_args(w, s, &more, 0, in);
+		o.out = value_unknown();
+		o.status = -1;
+	}
+	sh_findings_done(&f);
+	return o;
+}

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* expand.c - words to arguments.
+ *
+ * A word that is literal in the text stays so.  What comes through a variable or a substitution is followed when
+ * it is a constant, and marked: it may show that something is forbidden, and never that all is well. */
+#include "shell/internal.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A word that is being put together: finished fields, and the one that grows. */
+struct piece {
+	struct args *out;
+	struct cs_buf text;
+	bool any;              /* there is a field, even if it is empty */
+	bool pattern, dynamic, followed, prefix_only;
+	bool split;            /* fields may be split off */
+	uint32_t at, len;
+	const char *ifs;       /* NULL: the usual; known constants only */
+};
+
+void args_add(struct walk *w, struct args *a, struct arg arg)
+{
+	if (a->n >= SHW_ARGS_MAX) {
+		a->endless = true;
+		return;
+	}
+	if (a->n == a->room) {
+		size_t room = a->room ? a->room * 2 : 8;
+		struct arg *v = keep_bytes(w->mem, room * sizeof *v);
+
+		if (a->n)
+			memcpy(v, a->v, a->n * sizeof *v);
+		a->v = v;
+		a->room = room;
+	}
+	a->v[a->n++] = arg;
+}
+
+static void finish_field(struct walk *w, struct piece *p)
+{
+	struct arg a = { .at = p->at, .len = p->len, .followed = p->followed };
+
+	a.text = keep_text(w->mem, cs_buf_text(&p->text), p->text.len);
+	a.known = p->dynamic ? (p->text.len && p->prefix_only ? SH_PREFIX : SH_DYNAMIC) : p->pattern ? SH_PATTERN : SH_LITERAL;
+	if (p->text.over)
+		a.known = SH_DYNAMIC, a.text = keep_text(w->mem, "", 0);
+	args_add(w, p->out, a);
+	p->text.len = 0;
+	if (p->text.data)
+		p->text.data[0] = 0;
+	p->any = p->pattern = p->dynamic = p->prefix_only = false;
+}
+
+static void add_text(struct piece *p, const char *s, size_t n)
+{
+	/* After something unknown only what came before is sure. */
+	if (!p->dynamic)
+		cs_buf_add(&p->text, s, n);
+	p->any = true;
+}
+
+static void add_unknown(struct piece *p)
+{
+	if (!p->dynamic)
+		p->prefix_only = p->text.len > 0;
+	p->dynamic = p->any = true;
+}
+
+/* A constant that is not in quotes is split as bash would. */
+static void add_split(struct walk *w, struct piece *p, const struct value *v)
+{
+	const char *ifs = p->ifs ? p->ifs : " \t\n";
+	const char *s = v->text, *end = v->text + v->len;
+
+	for (; s < end; s++) {
+		if (p->split && strchr(ifs, *s)) {
+			if (p->any)
+				finish_field(w, p);
+			continue;
+		}
+		if (strchr("*?[", *s))
+			p->pattern = true;
+		add_text(p, s, 1);
+		p->followed = true;
+	}
+}
+
+/* ---- ${...} of constants ---- */
+
+static char *match_cut(struct walk *w, const struct value *v, const char *pattern, bool front, bool longest)
+{
+	size_t best = SIZE_MAX;
+
+	for (size_t i = 0; i <= v->len; i++) {
+		size_t n = longest == front ? v->len - i : i; /* how much is cut is tried in the order that wins */
+		size_t cut = front ? (longest ? v->len - i : i) : (longest ? v->len - i : i);
+		char *part = front ? keep_text(w->mem, v->text, cut) : keep_text(w->mem, v->text + v->len - cut, cut);
+
+		(void)n;
+		if (fnmatch(pattern, part, 0) == 0) {
+			best = cut;
+			break;
+		}
+	}
+	if (best == SIZE_MAX)
+		return v->text;
+	return front ? keep_text(w->mem, v->text + best, v->len - best) : keep_text(w->mem, v->text, v->len - best);
+}
+
+static char *replace(struct walk *w, const struct value *v, const char *what, const char *with, bool all)
+{
+	struct cs_buf out CS_BUF_AUTO = CS_BUF(SHW_VALUE_MAX);
+	size_t n = strlen(what);
+	const char *s = v->text;
+
+	for (bool more = true; *s;) {
+		if (n && more && !strncmp(s, what, n)) {
+			cs_buf_str(&out, with);
+			s += n;
+			more = all;
+		} else {
+			cs_buf_char(&out, *s++);
+		}
+	}
+	return out.over ? NULL : keep_text(w->mem, cs_buf_text(&out), out.len);
+}
+
+static char *change_case(struct walk *w, const struct value *v, const char *op)
+{
+	char *t = keep_text(w->mem, v->text, v->len);
+
+	for (size_t i = 0; i < v->len && (i == 0 || op[1]); i++)
+		t[i] = (char)(*op == '^' ? toupper((unsigned char)t[i]) : tolower((unsigned char)t[i]));
+	return t;
+}
+
+/* "1", "-2": nothing else, since arithmetic could be anything. */
+static bool number(const struct arg *a, long *ret)
+{
+	char *end;
+
+	if (a->known != SH_LITERAL || !*a->text)
+		return false;
+	*ret = strtol(a->text, &end, 10);
+	return !*end;
+}
+
+static struct value substring(struct walk *w, struct state *s, const struct value *v, const struct sh_param *p)
+{
+	struct arg from = p->arg ? expand_one(w, s, p->arg) : (struct arg){ 0 };
+	struct arg count = p->arg2 ? expand_one(w, s, p->arg2) : (struct arg){ 0 };
+	long at = 0, n = (long)v->len;
+
+	while (from.text && *from.text == ' ')
+		from.text++;
+	if (!p->arg || !number(&from, &at) || (p->arg2 && !number(&count, &n)))
+		return value_unknown();
+	if (at < 0)
+		at += (long)v->len;
+	if (at < 0 || at > (long)v->len)
+		return value_of(w, "", 0);
+	if (n < 0)
+		n = (long)v->len + n - at;
+	if (n < 0 || at + n > (long)v->len)
+		n = (long)v->len - at;
+	return value_of(w, v->text + at, (size_t)n);
+}
+
+static struct value text_value(struct walk *w, const char *t)
+{
+	return t ? value_of(w, t, strlen(t)) : value_unknown();
+}
+
+static struct value one_value(struct walk *w, struct state *s, const struct sh_word *word)
+{
+	struct arg a = word ? expand_one(w, s, word) : (struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_LITERAL };
+
+	return a.known == SH_LITERAL ? value_of(w, a.text, strlen(a.text)) : value_unknown();
+}
+
+static struct value apply_op(struct walk *w, struct state *s, const struct sh_param *p, struct value v, bool is_set)
+{
+	const char *op = p->op ? p->op : "";
+	bool empty = is_set && v.known && v.len == 0;
+	struct value a;
+
+	if (p->length)
+		return v.known ? text_value(w, keep_printf(w->mem, "%zu", v.len)) : value_unknown();
+	if (!*op)
+		return v;
+	if (strchr("-=+?", op[*op == ':' && op[1] != 0])) {
+		bool missing = !is_set || (*op == ':' && empty);
+		char kind = op[*op == ':'];
+
+		if (is_set && !v.known && kind != '+')
+			return value_unknown();
+		if (kind == '+')
+			return missing ? value_of(w, "", 0) : one_value(w, s, p->arg);
+		if (!missing)
+			return v;
+		a = one_value(w, s, p->arg);
+		if (kind == '=')
+			var_set(w, s, p->name, a);
+		return kind == '?' ? value_unknown() : a;
+	}
+	if (!is_set || !v.known)
+		return value_unknown();
+	if (*op == ':')
+		return substring(w, s, &v, p);
+	if (*op == '^' || *op == ',')
+		return p->arg ? value_unknown() : text_value(w, change_case(w, &v, op));
+	a = one_value(w, s, p->arg);
+	if (!a.known)
+		return value_unknown();
+	if (*op == '#' || *op == '%')
+		return text_value(w, match_cut(w, &v, a.text, *op == '#', op[1] == *op));
+	if (!strcmp(op, "/") || !strcmp(op, "//")) {
+		struct value with = one_value(w, s, p->arg2);
+
+		return with.known && !strpbrk(a.text, "*?[\\") ? text_value(w, replace(w, &v, a.text, with.text, op[1] == '/')) : value_unknown();
+	}
+	return value_unknown();
+}
+
+/* "$@" and "${a[@]}": words of their own. */
+static bool add_list(struct walk *w, struct state *s, struct piece *p, const struct sh_part *part)
+{
+	const struct sh_param *q = part->param;
+	bool at = !strcmp(q->name, "@") || !strcmp(q->name, "*");
+	const struct var *v = at ? NULL : var_find(s, q->name);
+	struct arg index = { 0 };
+
+	if (q->length || q->indirect || (q->op && *q->op))
+		return false;
+	if (at) {
+		if (!s->positional_known)
+			return false;
+		for (size_t i = 0; i < s->positional.n; i++) {
+			const struct arg *a = &s->positional.v[i];
+
+			if (a->known == SH_LITERAL)
+				add_text(p, a->text, strlen(a->text));
+			else
+				add_unknown(p);
+			p->followed = true;
+			if (i + 1 < s->positional.n)
+				finish_field(w, p);
+		}
+		return true;
+	}
+	if (!q->index || !v || !v->array)
+		return false;
+	index = expand_one(w, s, q->index);
+	if (index.known != SH_LITERAL)
+		return false;
+	if (!strcmp(index.text, "@") || !strcmp(index.text, "*")) {
+		for (size_t i = 0; i < v->n_items; i++) {
+			if (!v->items[i].known)
+				add_unknown(p);
+			else
+				add_text(p, v->items[i].text, v->items[i].len);
+			p->followed = true;
+			if (i + 1 < v->n_items)
+				finish_field(w, p);
+		}
+		return true;
+	}
+	return false;
+}
+
+static struct value lookup(struct walk *w, struct state *s, const struct sh_param *q, bool *is_set)
+{
+	const struct var *v = var_find(s, q->name);
+	char *end;
+	long n = strtol(q->name, &end, 10);
+
+	*is_set = v != NULL && v->set;
+	if (q->indirect)
+		return *is_set = true, value_unknown();
+	if (*q->name && !*end) { /* a positional */
+		*is_set = !s->positional_known || (n >= 1 && (size_t)n <= s->positional.n);
+		if (!s->positional_known || n < 1 || (size_t)n > s->positional.n)
+			return s->positional_known && n >= 1 ? value_of(w, "", 0) : (*is_set = true, value_unknown());
+		if (s->positional.v[n - 1].known != SH_LITERAL)
+			return value_unknown();
+		return text_value(w, s->positional.v[n - 1].text);
+	}
+	if (!v) {
+		/* Of the environment, or not set: nobody knows. */
+		*is_set = true;
+		return value_unknown();
+	}
+	if (q->index) {
+		struct arg i = expand_one(w, s, q->index);
+		long k;
+
+		if (!v->array || !number(&i, &k) || k < 0 || (size_t)k >= v->n_items)
+			return value_unknown();
+		return v->items[k];
+	}
+	return v->array ? (v->n_items ? v->items[0] : value_unknown()) : v->value;
+}
+
+static void add_param(struct walk *w, struct state *s, struct piece *p, const struct sh_part *part)
+{
+	const struct sh_param *q = part->param;
+	struct value v;
+	bool is_set;
+
+	/* What runs inside of it runs whether or not the value is known. */
+	if (q->index)
+		scan_word(w, s, q->index);
+	if (add_list(w, s, p, part))
+		return;
+	v = lookup(w, s, q, &is_set);
+	v = apply_op(w, s, q, v, is_set);
+	if (q->arg && !v.known) {
+		scan_word(w, s, q->arg);
+		if (q->arg2)
+			scan_word(w, s, q->arg2);
+	}
+	p->followed = true;
+	if (!v.known || v.packed) {
+		add_unknown(p);
+		return;
+	}
+	if (part->quoted || !p->split)
+		add_text(p, v.text, v.len);
+	else
+		add_split(w, p, &v);
+}
+
+static void add_command(struct walk *w, struct state *s, struct piece *p, const struct sh_part *part)
+{
+	struct state sub = state_copy(w, s);
+	struct outcome o = walk_script(w, &sub, part->script, NULL);
+
+	p->followed = true;
+	if (!o.out.known || o.out.packed) {
+		add_unknown(p);
+		return;
+	}
+	while (o.out.len && o.out.text[o.out.len - 1] == '\n')
+		o.out.len--;
+	if (part->quoted || !p->split)
+		add_text(p, o.out.text, o.out.len);
+	else
+		add_split(w, p, &o.out);
+}
+
+static void add_parts(struct walk *w, struct state *s, struct piece *p, const struct sh_part *part);
+
+static void add_part(struct walk *w, struct state *s, struct piece *p, const struct sh_part *part)
+{
+	switch (part->kind) {
+	case SH_LIT:
+	case SH_QUOTED:
+		add_text(p, part->text, part->len);
+		break;
+	case SH_GLOB:
+		p->pattern = true;
+		add_text(p, part->text, part->len);
+		break;
+	case SH_TILDE:
+		if (part->len == 0 && w->policy->home && !var_find(s, "HOME")) {
+			add_text(p, w->policy->home, strlen(w->policy->home));
+		} else if (part->len == 1 && *part->text == '+' && s->cwd) {
+			add_text(p, s->cwd, strlen(s->cwd));
+		} else {
+			add_unknown(p);
+		}
+		break;
+	case SH_PARAM:
+		add_param(w, s, p, part);
+		break;
+	case SH_COMMAND:
+		add_command(w, s, p, part);
+		break;
+	case SH_ARITH:
+		for (const struct sh_word *x = part->words; x; x = x->next)
+			scan_word(w, s, x);
+		scan_arithmetic(w, s, part->text, part->place.at, part->place.len);
+		p->followed = true;
+		add_unknown(p);
+		break;
+	case SH_PROCESS: {
+		struct state sub = state_copy(w, s);
+		struct outcome o = walk_script(w, &sub, part->script, NULL);
+		char *path = keep_printf(w->mem, "/dev/fd/63.%u", part->place.at);
+
+		if (part->direction == '<')
+			file_set(w, s, path, o.out, NULL);
+		add_text(p, path, strlen(path));
+		break;
+	}
+	case SH_BRACE: /* taken apart before */
+		add_unknown(p);
+		break;
+	}
+}
+
+static void add_parts(struct walk *w, struct state *s, struct piece *p, const struct sh_part *part)
+{
+	for (; part; part = part->next)
+		add_part(w, s, p, part);
+}
+
+static const char *ifs_of(struct walk *w, struct state *s)
+{
+	const struct var *v = var_find(s, "IFS");
+
+	(void)w;
+	return v && v->value.known ? v->value.text : NULL;
+}
+
+static bool ifs_unknown(const struct state *s)
+{
+	const struct var *v = var_find(s, "IFS");
+
+	return v && !v->value.known;
+}
+
+/* ---- braces: alternatives become words ---- */
+
+static const struct sh_part *find_brace(const struct sh_part *p)
+{
+	for (; p; p = p->next)
+		if (p->kind == SH_BRACE)
+			return p;
+	return NULL;
+}
+
+static struct sh_part *copy_until(struct walk *w, const struct sh_part *from, const struct sh_part *stop, struct sh_part ***tail)
+{
+	struct sh_part *first = NULL, **at = &first;
+
+	for (; from && from != stop; from = from->next) {
+		struct sh_part *c = keep_bytes(w->mem, sizeof *c);
+
+		*c = *from;
+		c->next = NULL;
+		*at = c;
+		at = &c->next;
+	}
+	*tail = at;
+	return first;
+}
+
+/* Each alternative in the place of the braces: "a{b,c}d" is "abd" "acd". */
+static void expand_braces(struct walk *w, struct state *s, const struct sh_word *word, const struct sh_part *brace, struct args *out, unsigned depth)
+{
+	unsigned n = 0;
+
+	for (const struct sh_word *alt = brace->words; alt; alt = alt->next) {
+		struct sh_part **tail = NULL, **rest = NULL;
+		struct sh_word one = { .place = word->place };
+
+		if (brace->sequence || ++n > SHW_ALTERNATIVES || depth > 8) {
+			args_add(w, out, (struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = word->place.at, .len = word->place.len });
+			out->endless = true;
+			return;
+		}
+		one.parts = copy_until(w, word->parts, brace, &tail);
+		*tail = copy_until(w, alt->parts, NULL, &rest);
+		{
+			struct sh_part **end = alt->parts ? rest : tail;
+			struct sh_part **last = NULL;
+
+			*end = copy_until(w, brace->next, NULL, &last);
+		}
+		if (find_brace(one.parts))
+			expand_braces(w, s, &one, find_brace(one.parts), out, depth + 1);
+		else if (one.parts) /* an empty alternative is no word */
+			expand_word(w, s, &one, out);
+	}
+}
+
+/* ---- words ---- */
+
+void expand_word(struct walk *w, struct state *s, const struct sh_word *word, struct args *out)
+{
+	struct piece p = { .out = out, .text = CS_BUF(SHW_VALUE_MAX), .split = true, .at = word->place.at, .len = word->place.len, .ifs = ifs_of(w, s) };
+	const struct sh_part *brace = find_brace(word->parts);
+
+	if (w->nested)
+		p.at = w->at, p.len = w->len;
+	if (brace) {
+		expand_braces(w, s, word, brace, out, 0);
+		return;
+	}
+	if (ifs_unknown(s))
+		p.ifs = "";
+	add_parts(w, s, &p, word->parts);
+	if (p.any)
+		finish_field(w, &p);
+	cs_buf_done(&p.text);
+}
+
+struct arg expand_one(struct walk *w, struct state *s, const struct sh_word *word)
+{
+	struct args out = { 0 };
+	struct piece p = { .out = &out, .text = CS_BUF(SHW_VALUE_MAX), .at = word->place.at, .len = word->place.len };
+	struct arg a;
+
+	if (w->nested)
+		p.at = w->at, p.len = w->len;
+	add_parts(w, s, &p, word->parts);
+	p.any = true;
+	finish_field(w, &p);
+	cs_buf_done(&p.text);
+	a = out.v[0];
+	if (out.n > 1)
+		a.known = SH_DYNAMIC;
+	return a;
+}
+
+void scan_word(struct walk *w, struct state *s, const struct sh_word *word)
+{
+	(void)expand_one(w, s, word);
+}
+
+/* A name in arithmetic stands for its value, which is arithmetic again: "a[$(command)]" is run. */
+void scan_arithmetic(struct walk *w, struct state *s, const char *text, uint32_t at, uint32_t len)
+{
+	const struct arg place = { .at = w->nested ? w->at : at, .len = w->nested ? w->len : len };
+
+	for (const char *c = text; *c;) {
+		size_t n = strspn(c, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+		const struct var *v;
+		char *name;
+
+		if (!n || isdigit((unsigned char)*c)) {
+			c += n ? n : 1;
+			continue;
+		}
+		name = keep_text(w->mem, c, n);
+		c += n;
+		v = var_find(s, name);
+		if (!v) {
+			uncertain(w, &place, "the value of %s, which arithmetic would evaluate, is not known here", name);
+			continue;
+		}
+		if (v->value.known && strspn(v->value.text, "0123456789-+ ") == v->value.len)
+			continue;
+		if (v->value.known && strpbrk(v->value.text, "$`") && w->depth < SHW_DEPTH) {
+			struct cs_buf script CS_BUF_AUTO = CS_BUF(SHW_VALUE_MAX);
+			struct state sub = state_copy(w, s);
+
+			cs_buf_fmt(&script, "echo \"%s\"", v->value.text);
+			(void)walk_text(w, &sub, cs_buf_text(&script), script.len, place.at, place.len, NULL);
+		}
+		uncertain(w, &place, "the value of %s is evaluated as arithmetic", name);
+	}
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal.h - how a script becomes a verdict.
+ *
+ *   lex.c parse.c ...  text to a tree (syntax.h)
+ *   state.c     what is known while a script is walked: variables, files, the directory
+ *   expand.c    words to arguments
+ *   walk.c      the tree, in the order in which it would run
+ *   builtin.c   commands that change the shell, or run what they are given
+ *   output.c    what commands of constants print
+ *   effect.c    from a role and a word to an effect, and whether it is forbidden
+ *   classify.c  the verdict
+ *   table.c     what commands do with their arguments (table.h) */
+#pragma once
+#include "base/mem.h"
+#include "shell/shell.h"
+#include "shell/syntax.h"
+
+enum {
+	SHW_DEPTH = 24,        /* scripts within scripts, functions, carriers */
+	SHW_STEPS = 20000,     /* commands looked at, in all */
+	SHW_VALUE_MAX = 65536, /* of a constant that is followed */
+	SHW_ARGS_MAX = 4096,
+	SHW_ALTERNATIVES = 256,
+};
+
+/* Text that is known, or not. */
+struct value {
+	bool known;
+	char *text;            /* owned by the walk's memory */
+	size_t len;
+	const char *packed;    /* "gzip": text is what it holds, packed so */
+};
+
+/* One argument after expansion. */
+struct arg {
+	char *text;
+	enum sh_known known;
+	bool followed;         /* its value came through a variable or a substitution: never enough for safe */
+	uint32_t at, len;
+};
+
+struct args {
+	struct arg *v;
+	size_t n, room;
+	bool endless;          /* more words than are here */
+};
+
+struct var {
+	struct var *next;
+	const char *name;
+	bool set, array;
+	struct value value;    /* of an array its first item */
+	struct value *items;
+	size_t n_items;
+	bool exported;
+};
+
+struct file {                  /* that the script itself has written */
+	struct file *next;
+	const char *path;
+	struct value content;
+	const char *program;   /* it is a copy of, or a link to, this one; or NULL */
+};
+
+struct function {
+	struct function *next;
+	const char *name;
+	const struct sh_command *body;
+	bool gone;
+};
+
+struct state {
+	struct var *vars;
+	struct file *files;
+	struct function *functions;
+	const char *cwd;       /* NULL: not known any more */
+	struct args positional;
+	bool positional_known;
+	bool path_changed;     /* names may mean other programs now */
+	bool shadowed;         /* a definition that could not be followed: any name may be a function */
+	const char *umbrella;  /* reason why nothing after this is sure, or NULL */
+};
+
+struct memory;
+void *keep_bytes(struct memory *m, size_t n);
+char *keep_text(struct memory *m, const char *s, size_t n);
+char *keep_printf(struct memory *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+struct walk {
+	const struct sh_policy *policy;
+	const struct sh_table *table;
+	struct sh_verdict *v;
+	struct memory *mem;
+	size_t room_effects, room_reasons;
+	unsigned depth, steps;
+	/* Within text of a word, places are that word's. */
+	bool nested;
+	uint32_t at, len;
+};
+
+/* state.c */
+struct var *var_find(const struct state *s, const char *name);
+struct var *var_make(struct walk *w, struct state *s, const char *name);
+void var_set(struct walk *w, struct state *s, const char *name, struct value v);
+void var_forget(struct walk *w, struct state *s, const char *name);
+struct state state_copy(struct walk *w, const struct state *s);
+void state_join(struct walk *w, struct state *into, const struct state *other); /* what differs is not known */
+struct file *file_find(const struct state *s, const char *path);
+void file_set(struct walk *w, struct state *s, const char *path, struct value content, const char *program);
+struct value value_of(struct walk *w, const char *text, size_t len);
+static inline struct value value_unknown(void)
+{
+	return (struct value){ 0 };
+}
+
+/* expand.c */
+void expand_word(struct walk *w, struct state *s, const struct sh_word *word, struct args *out);
+/* One word, without splitting: the value of an assignment, a redirection's target, a here-document. */
+struct arg expand_one(struct walk *w, struct state *s, const struct sh_word *word);
+void scan_word(struct walk *w, struct state *s, const struct sh_word *word); /* for what is run in it only */
+void scan_arithmetic(struct walk *w, struct state *s, const char *text, uint32_t at, uint32_t len);
+void args_add(struct walk *w, struct args *a, struct arg arg);
+
+/* walk.c: status 0, 1 (not zero), -1 (not known) */
+struct outcome {
+	int status;
+	struct value out;
+	bool stops;            /* exit, return, exec: what follows does not run */
+};
+struct outcome walk_script(struct walk *w, struct state *s, const struct sh_script *script, const struct value *in);
+struct outcome walk_command(struct walk *w, struct state *s, const struct sh_command *c, const struct value *in);
+/* Text that a shell runs. */
+struct outcome walk_text(struct walk *w, struct state *s, const char *text, size_t len, uint32_t at, uint32_t at_len, const struct value *in);
+/* A command given as words. */
+struct outcome walk_args(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in);
+
+void script_keep(struct walk *w, struct sh_script *take_script); /* until the walk ends: classify.c */
+
+/* builtin.c: false: it is none of ours */
+bool run_builtin(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in, struct outcome *ret);
+void look_at_variable(struct walk *w, struct state *s, const char *name, const struct arg *value); /* some of them are code */
+
+/* output.c: what it prints, if that is known for certain */
+struct value output_of(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in);
+
+/* effect.c */
+const char *path_resolve(struct walk *w, const struct state *s, const char *path); /* absolute, without . and ..; NULL: not known */
+void effect_path(struct walk *w, struct state *s, enum sh_effect_kind kind, const struct arg *a, const char *text, const char *by, bool tree);
+void effect_add(struct walk *w, enum sh_effect_kind kind, const char *object, const char *by, const struct arg *a, const char *forbidden);
+void uncertain(struct walk *w, const struct arg *a, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* What the table has found. */
+struct outcome apply_findings(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in);
