@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* builtin.c - commands that change the shell, or run what they are given. */
-#include "shell/internal.h"
+#include "shell/walk.h"
 
 #include <stdlib.h>
 #include <string.h>

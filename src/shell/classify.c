@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* classify.c - the verdict. */
-#include "shell/internal.h"
+#include "shell/walk.h"
 
 #include <stdlib.h>
 #include <string.h>

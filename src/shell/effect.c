@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* effect.c - from a role and a word to an effect, and whether it is forbidden. */
-#include "shell/internal.h"
+#include "shell/walk.h"
 
 #include "base/text.h"
 

@@ -3,7 +3,7 @@
  *
  * A word that is literal in the text stays so.  What comes through a variable or a substitution is followed when
  * it is a constant, and marked: it may show that something is forbidden, and never that all is well. */
-#include "shell/internal.h"
+#include "shell/walk.h"
 
 #include <ctype.h>
 #include <fnmatch.h>

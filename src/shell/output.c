@@ -2,7 +2,7 @@
 /* output.c - what commands of constants print.
  *
  * Only what is certain; used to see what a shell at the end of a pipe would run. */
-#include "shell/internal.h"
+#include "shell/walk.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state.c - what is known while a script is walked. */
-#include "shell/internal.h"
+#include "shell/walk.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* walk.c - the tree, in the order in which it would run.
  *
  * A branch is left out only if a constant rules it out.  Where two ways meet, what they disagree on is not known. */
-#include "shell/internal.h"
+#include "shell/walk.h"
 
 #include <fnmatch.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal.h - how a script becomes a verdict.
+/* walk.h - how a script becomes a verdict.
  *
  *   lex.c parse.c ...  text to a tree (syntax.h)
  *   state.c     what is known while a script is walked: variables, files, the directory
