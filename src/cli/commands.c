@@ -109,6 +109,13 @@ static const struct cli_opt profile_opts[] = {
 	{ "keys", 0, NULL, NULL, "with explain: every key with its type, default and meaning", NULL },
 	HELP, END,
 };
+static const struct cli_opt classify_opts[] = {
+	JSON,
+	{ "lines", 0, NULL, NULL, "many: a JSON string per line of standard input, an object per line of output", NULL },
+	{ "profile", 'p', "NAME|FILE", NULL, "what may be read, and what is secret (default: everything but secrets)", NULL },
+	{ "cwd", 0, "DIR", NULL, "where it would run (default: here)", NULL },
+	HELP, END,
+};
 static const struct cli_opt help_opts[] = { HELP, END };
 
 const struct cli_command cli_commands[] = {
@@ -203,6 +210,15 @@ const struct cli_command cli_commands[] = {
 	  "started without any, or under a locked profile, cannot be opened.\n"
 	  "Exit status: 0 done; 125 no such sandbox, a bad rule, a refusal.",
 	  "  $ caisson net s-4k2q7xw show\n  $ caisson net s-4k2q7xw allow api.example.com\n  $ caisson net s-4k2q7xw deny '*.example.com:*'\n" },
+	{ "classify", "[OPTION...] 'COMMAND'", "say what a shell command would do, without running it", cmd_classify, classify_opts,
+	  "  safe        proved: it only reads, within what may be read, and no secrets\n"
+	  "  unsafe      something forbidden is done on a way that constants do not rule out\n"
+	  "  uncertain   everything else\n"
+	  "with every effect, its object, the words it comes from, and what made it uncertain. COMMAND is bash.\n"
+	  "Exit status: 0 safe; 10 uncertain; 11 unsafe; 125 an error. With --lines 0.",
+	  "  $ caisson classify 'grep -rn TODO src | wc -l'\n"
+	  "  $ caisson classify --json 'x=rm; $x -rf /srv/data'\n"
+	  "  $ jq -c .command log.jsonl | caisson classify --lines\n" },
 	{ "ps", "[--json]", "list running sandboxes", cmd_ps, json_opts, "Lists the sandboxes of the calling user.", "  $ caisson ps\n" },
 	{ "kill", "[--force] ID...", "end a running sandbox", cmd_kill, kill_opts,
 	  "Sends SIGTERM to the program and, after 5 seconds, ends everything; --force does so at once.", "  $ caisson kill s-4k2q7xw\n" },
