@@ -35,6 +35,7 @@ enum sh_part_kind {
 	SH_ARITH,   /* $((..)) or $[..] */
 	SH_PROCESS, /* <(..) or >(..) */
 	SH_BRACE,   /* {a,b} or {1..9}: alternatives */
+	SH_ARRAY,   /* of declare, export, local, readonly, typeset: an argument name=(..); the word's only part */
 };
 
 struct sh_word;
@@ -49,11 +50,14 @@ struct sh_part {
 	const char *text;       /* of LIT, QUOTED, GLOB, TILDE; of ARITH as written; ends in a NUL, holds none */
 	size_t len;
 	struct sh_param *param;
+	bool bare;              /* of PARAM: written $x, without braces */
 	struct sh_script *script; /* of COMMAND, PROCESS */
 	char direction;         /* of PROCESS: '<', '>' */
-	bool backtick;
+	bool backtick;          /* of COMMAND: written `..` */
+	bool bracket;           /* of ARITH: written $[..] */
 	struct sh_word *words;  /* of BRACE: the alternatives (of a sequence its ends, and step); of ARITH the expansions found in it */
 	bool sequence;          /* {1..9} */
+	struct sh_assign *assign; /* of ARRAY */
 };
 
 struct sh_word {
@@ -67,8 +71,9 @@ struct sh_param {
 	bool length;            /* ${#x} */
 	bool indirect;          /* ${!x}, ${!x*}, ${!x[@]} */
 	struct sh_word *index;  /* ${x[..]} */
-	const char *op;         /* "", ":-", "-", ":=", "=", ":+", "+", ":?", "?", "#", "##", "%", "%%", "/", "//", "/#", "/%", ":", "^", "^^", ",", ",,", "@Q"... */
-	struct sh_word *arg, *arg2; /* after the operator; after the second '/' or ':' */
+	const char *op;         /* never NULL: "", ":-", "-", ":=", "=", ":+", "+", ":?", "?", "#", "##", "%", "%%", "/", "//", "/#", "/%", ":", "^", "^^", ",", ",,", "@Q"...; of ${!x*} and ${!x@} "*" and "@" */
+	struct sh_word *arg, *arg2; /* after the operator; after the second '/' or ':'.  NULL: nothing */
+	bool empty2;            /* the second '/' or ':' is there, and nothing after it */
 };
 
 struct sh_redirect {
@@ -76,15 +81,16 @@ struct sh_redirect {
 	struct sh_place place;
 	enum sh_redirect_kind {
 		SH_IN, SH_OUT, SH_APPEND, SH_CLOBBER, SH_INOUT,   /* < > >> >| <> */
-		SH_DUP_IN, SH_DUP_OUT,                            /* <& >& with a number, - or a word */
-		SH_BOTH, SH_BOTH_APPEND,                          /* &> &>> and >& FILE */
+		SH_DUP_IN, SH_DUP_OUT,                            /* <& >& with a number, number-, - or a word that is not literal (it may
+		                                                     be a file: >& $x) */
+		SH_BOTH, SH_BOTH_APPEND,                          /* &> &>> and >& FILE with a literal FILE */
 		SH_HEREDOC, SH_HERESTRING,
 	} kind;
 	int fd;                 /* -1: the operator's own */
 	const char *fd_name;    /* {name}>, or NULL */
 	struct sh_word *target; /* of HEREDOC the body, as a word in quotes; its expansions are parts of it */
 	bool heredoc_quoted, heredoc_tabs;
-	const char *delimiter;
+	const char *delimiter;  /* of HEREDOC, without its quotes */
 };
 
 struct sh_assign {
@@ -95,25 +101,26 @@ struct sh_assign {
 	bool append;            /* += */
 	struct sh_word *value;  /* NULL: empty, or an array */
 	bool array;
-	struct sh_word *items;      /* of an array, without keys */
-	struct sh_assign *keyed;    /* of an array: those with [key]= (name is "") */
+	struct sh_word *items;      /* of an array none of whose elements has a key */
+	struct sh_assign *keyed;    /* of an array where one has [key]=: all elements in order (name is ""; index NULL: no key) */
 };
 
 enum sh_command_kind {
 	SH_SIMPLE,   /* assigns words */
-	SH_PIPE,     /* first | next ...  (|& has both set) */
-	SH_AND, SH_OR, SH_SEQUENCE, SH_BACKGROUND, /* list operators; SEQUENCE: any number of children */
-	SH_NOT,      /* ! child */
+	SH_PIPE,     /* children: first | next ...  (one before |& has `both` set) */
+	SH_AND, SH_OR, /* children: two or more; a && b || c is OR(AND(a, b), c) */
+	SH_SEQUENCE, SH_BACKGROUND, /* children: two or more; one */
+	SH_NOT,      /* ! child (maybe none) */
 	SH_TIME,     /* time child (maybe none) */
 	SH_SUBSHELL, SH_GROUP,
 	SH_IF,       /* children: condition, then, [condition, then,] ... [else] */
 	SH_WHILE, SH_UNTIL, /* children: condition, body */
 	SH_FOR, SH_SELECT,  /* name, words (has_in), child: body */
-	SH_FOR_ARITH,       /* words: the three expressions, as words of expansions; text is as written */
+	SH_FOR_ARITH,       /* words: the expansions in the three expressions, one each; text is as written, with its ';'; child: body */
 	SH_CASE,     /* words: the subject; items */
 	SH_FUNCTION, /* name, child */
-	SH_CONDITION, /* [[ .. ]]: words, operators included as literals, in order */
-	SH_ARITHMETIC, /* (( .. )): words: the expansions in it; text is as written */
+	SH_CONDITION, /* [[ .. ]]: words, operators included as literals (SH_LIT), in order; what is unquoted after =~ is SH_GLOB */
+	SH_ARITHMETIC, /* (( .. )): words: the expansions in it, one each; text is as written */
 	SH_COPROC,   /* name or NULL, child */
 };
 
