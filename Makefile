@@ -35,7 +35,7 @@ SRCS      := $(filter-out $(EDGE_SRCS),$(sort $(wildcard src/*/*.c src/*/*/*.c))
 EDGE_USES := $(filter src/base/% src/sys/% src/netpolicy/% src/profile/% src/egress/%,$(SRCS))
 EDGE_LIBS := -lssl -lcrypto -lnghttp2 -lcares -lyaml -lm
 LIB_SRCS  := $(filter-out src/cli/main.c,$(SRCS))
-GEN       := build/gen/seccomp_filter.h build/gen/profiles.inc
+GEN       := build/gen/seccomp_filter.h build/gen/profiles.inc build/gen/shell_table.inc
 
 # Static: `caisson run` must not pay for a dynamic linker, and the launcher goes
 # on running inside a root where no library of the host is to be found.
@@ -114,6 +114,14 @@ build/gen/profiles.inc: tools/gen_profiles.c $(PROFILE_SRCS) $(wildcard src/prof
 	@mkdir -p $(@D) build/tools
 	$(call say,TOOL,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_profiles tools/gen_profiles.c $(PROFILE_SRCS) $(LIBS)
 	@build/tools/gen_profiles profiles/default.yaml profiles/offline.yaml profiles/coding.yaml profiles/strict.yaml > $@
+
+# And the table of commands, by the parser that reads the rows of profiles.
+TABLE_SRCS := src/shell/table_rows.c $(wildcard src/base/*.c)
+TABLE_ROWS := $(sort $(wildcard src/shell/table/*.rows))
+build/gen/shell_table.inc: tools/gen_shell_table.c $(TABLE_SRCS) src/shell/table.h src/shell/table_internal.h $(TABLE_ROWS)
+	@mkdir -p $(@D) build/tools
+	$(call say,TOOL,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_shell_table tools/gen_shell_table.c $(TABLE_SRCS) $(LIBS)
+	@build/tools/gen_shell_table $(TABLE_ROWS) > $@
 
 # ---- tests ----
 

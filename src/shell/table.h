@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table.h - what commands do with their arguments.
  *
- * One row per command (and per subcommand of git, docker, ...), written once, in rows below table/, in a small
+ * One row per command (and per subcommand of git, docker, ...), written once, in the .rows files of table/, in a small
  * language that is described in table/README.md, compiled in by tools/gen_shell_table.c, and the same that a
  * profile can extend it with.  A row says which options there are, what their arguments are, and what the operands
  * are; from that and a vector of words come effects.
  *
- * An unknown command, option, abbreviation that is not unique, or an operand too many is `unknown`, never nothing. */
+ * An unknown command, option, abbreviation that is not unique, or an operand too many is `unknown`, never nothing.
+ * Words without an effect (INERT), and `-` where it means standard input, have no finding.  A word can have several:
+ * what mv moves is read and deleted, and where `*` may be many words each can stand in more than one place.
+ *
+ * What it knows      the rows.  Nothing about paths, variables or the script around the command.
+ * May include        base/ only.
+ * Trust              the words are hostile; time is linear in them.  Rows come from us or from a profile.
+ * Ownership          findings point into the words and the table; sh_findings_done() frees what was made.
+ * Threads            a table is immutable.
+ *
+ * Rejected: a list of harmless commands.  `uniq IN OUT` and `sort -o` show what that is worth. */
 #pragma once
 #include "base/err.h"
 
@@ -57,8 +67,8 @@ struct sh_arg {
 	enum sh_known {
 		SH_LITERAL, /* text is all of it */
 		SH_PATTERN, /* a glob: text is the pattern; it stands for files that are there, at least one word */
-		SH_PREFIX,  /* it begins with text */
-		SH_DYNAMIC, /* nothing is known, not even that it is one word */
+		SH_PREFIX,  /* one word that begins with text: "$x" has the prefix "" */
+		SH_DYNAMIC, /* nothing is known, not even that it is one word: text is not looked at */
 	} known;
 	uint32_t at, len;   /* in the script */
 };
@@ -67,6 +77,7 @@ struct sh_finding {
 	enum sh_role role;
 	const char *lang;      /* of CODE: "python", "perl", "awk", "sed", "node", "ruby", "php", "lua", "jq", "sql" ... */
 	size_t arg;            /* index of the word */
+	size_t end;            /* of COMMAND: index after its last word; else 0 */
 	const char *text;      /* the part of it that is meant: after -o, after of= ; points into the word or the table */
 	enum sh_known known;
 	const char *why;       /* of UNKNOWN: short text for people, "unknown option --foo of tar"; owned by the result */
@@ -77,11 +88,12 @@ struct sh_findings {
 	size_t n, room;
 	unsigned does;         /* enum sh_does */
 	const char *does_why;  /* constant text: "git runs hooks and programs that its configuration names" */
-	size_t command_at;     /* of a COMMAND: index of its first word; 0: there is none (a carrier without a command) */
+	size_t command_at;     /* of the first COMMAND: index of its first word; 0: there is none (a carrier without a command) */
 	bool appends_words;    /* the command gets more words that are not here: xargs */
 	bool stdin_words;      /* ... which come from standard input */
-	char *strings;         /* owns what is made */
-	size_t n_strings;
+	const char *replace;   /* where the command's words hold this text they are not what is run: {} of find and xargs -I; or NULL */
+	bool replace_paths;    /* ... and what comes in its place are paths below find's operands, not text from standard input */
+	struct sh_made *made;  /* owns what is made */
 };
 
 struct sh_table;
