@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAIN_MAX = 4, OPERANDS_INLINE = 64 };
+enum { CHAIN_MAX = 4, OPERANDS_INLINE = 64, DEFERRED_MAX = 8 };
 
 struct hit {
 	const struct sh_table *t;
@@ -38,6 +38,13 @@ struct run {
 	uint32_t *operands;
 	size_t n_operands;
 	bool unsure;               /* a word may be an option: said once */
+	struct deferred {          /* arguments whose role the mode decides */
+		const struct sh_table *t;
+		const struct sh_slot *slot;
+		size_t arg;
+		const char *text;
+	} deferred[DEFERRED_MAX];
+	size_t n_deferred;
 };
 
 struct sh_made {
@@ -277,14 +284,34 @@ static void value(struct run *r, const struct sh_table *t, const struct sh_slot 
 			unknown(r, i, "'%s': what %s replaces is not known");
 		r->f->replace = known == SH_LITERAL && *text ? text : "{}";
 		return;
+	case SH_FORM_BY_MODE:
+		if (r->n_deferred == DEFERRED_MAX)
+			unknown(r, i, "%s: too many of these for %s");
+		else
+			r->deferred[r->n_deferred++] = (struct deferred){ t, s, i, text };
+		return;
 	case SH_FORM_PLAIN:
 	case SH_FORM_ENVS:
 	case SH_FORM_REST:
+	case SH_FORM_JOIN:
 	case SH_FORM_UNTIL:
+	case SH_FORM_FIXED:
 	case SH_FORM_MAX:
 		break;
 	}
 	emit(r, t, s, i, text, known);
+}
+
+/* Once the modes are known: the first role, or the second if the row's first mode is set. */
+static void settle(struct run *r)
+{
+	for (size_t k = 0; k < r->n_deferred; k++) {
+		const struct deferred *d = &r->deferred[k];
+		struct sh_slot s = { .role = r->modes & 1 ? d->slot->role2 : d->slot->role, .dash = 1 };
+
+		emit_remote(r, d->t, &s, d->arg, d->text, r->argv[d->arg].known);
+	}
+	r->n_deferred = 0;
 }
 
 static void command(struct run *r, size_t i, size_t end)
@@ -294,6 +321,49 @@ static void command(struct run *r, size_t i, size_t end)
 	if (!r->f->command_at)
 		r->f->command_at = i;
 	add(r->f, (struct sh_finding){ .role = SH_ROLE_COMMAND, .arg = i, .end = end, .text = r->argv[i].text, .known = r->argv[i].known });
+}
+
+/* The words from operand `op` on, as the one text that a shell gets: as far as it is known. */
+static void join(struct run *r, size_t op)
+{
+	size_t size = 0, len = 0;
+	struct sh_made *m;
+	enum sh_known known = SH_LITERAL;
+
+	if (op + 1 == r->n_operands) {
+		const struct sh_arg *a = &r->argv[r->operands[op]];
+
+		add(r->f, (struct sh_finding){ .role = SH_ROLE_SHELL, .arg = r->operands[op], .end = r->n, .text = a->text, .known = a->known });
+		return;
+	}
+	for (size_t k = op; k < r->n_operands; k++)
+		size += strlen(r->argv[r->operands[k]].text) + 1;
+	m = cs_calloc(1, sizeof *m + size + 1);
+	for (size_t k = op; k < r->n_operands && known == SH_LITERAL; k++) {
+		const struct sh_arg *a = &r->argv[r->operands[k]];
+		size_t n = a->known == SH_LITERAL || a->known == SH_PREFIX ? strlen(a->text) : 0;
+
+		if (len)
+			m->text[len++] = ' ';
+		memcpy(m->text + len, a->text, n);
+		len += n;
+		if (a->known != SH_LITERAL)
+			known = SH_PREFIX;
+	}
+	m->next = r->f->made;
+	r->f->made = m;
+	add(r->f, (struct sh_finding){ .role = SH_ROLE_SHELL, .arg = r->operands[op], .end = r->n, .text = m->text, .known = known });
+}
+
+static bool takes_rest(struct run *r, const struct sh_slot *s, size_t op)
+{
+	if (s->form == SH_FORM_REST)
+		command(r, r->operands[op], r->n);
+	else if (s->form == SH_FORM_JOIN)
+		join(r, op);
+	else
+		return false;
+	return true;
 }
 
 /* ---- rows ---- */
@@ -404,6 +474,11 @@ static void maybe_option(struct run *r, size_t i)
 		return;
 	if (flags & SH_ROW_INERT)
 		return;
+	/* A file's name out of a pattern names, as an option, files beside it. */
+	if ((flags & SH_ROW_PURE) && !(flags & SH_ROW_READS) && r->argv[i].known == SH_PATTERN) {
+		add(r->f, (struct sh_finding){ .role = SH_ROLE_READ_TREE, .arg = i, .text = r->argv[i].text, .known = SH_PATTERN });
+		return;
+	}
 	if (flags & SH_ROW_PURE) {
 		add(r->f, (struct sh_finding){ .role = SH_ROLE_READ, .arg = i, .text = "", .known = SH_DYNAMIC });
 		return;
@@ -484,7 +559,11 @@ static size_t option(struct run *r, const struct option *o, size_t i, const char
 		value(r, o->t, &o->t->slots[o->o->slot], i, attached);
 		return arguments(r, o, i, 1);
 	}
-	return o->o->arg == SH_ARG_NEEDED ? arguments(r, o, i, 0) : i;
+	if (o->o->arg == SH_ARG_NEEDED)
+		return arguments(r, o, i, 0);
+	if (o->t->slots[o->o->slot].form == SH_FORM_REPLACE)
+		r->f->replace = "{}";
+	return i;
 }
 
 static bool same_effect(const struct option *a, const struct option *b)
@@ -545,6 +624,15 @@ static size_t long_option(struct run *r, size_t i)
 	return option(r, &o, i, equal ? equal + 1 : NULL);
 }
 
+static bool is_number(const char *s)
+{
+	const char *p = s;
+
+	while (isdigit((unsigned char)*p))
+		p++;
+	return p > s && !*p;
+}
+
 /* -name, -name VALUE, -name=VALUE, -nameVALUE where the row has -name*. */
 static size_t word_option(struct run *r, size_t i)
 {
@@ -553,6 +641,8 @@ static size_t word_option(struct run *r, size_t i)
 	struct option o;
 
 	if (a->known == SH_LITERAL && find_option(r, a->text, strlen(a->text), &o))
+		return option(r, &o, i, NULL);
+	if (a->known == SH_LITERAL && is_number(a->text + 1) && find_option(r, "-#", 2, &o))
 		return option(r, &o, i, NULL);
 	if (find_prefix(r, a->text, &o)) {
 		const char *rest = a->text + strlen(o.t->strings + o.o->name);
@@ -563,15 +653,6 @@ static size_t word_option(struct run *r, size_t i)
 		return option(r, &o, i, equal + 1);
 	unknown(r, i, "unknown option %s of %s");
 	return i;
-}
-
-static bool is_number(const char *s)
-{
-	const char *p = s;
-
-	while (isdigit((unsigned char)*p))
-		p++;
-	return p > s && !*p;
 }
 
 /* Letters behind one dash. ends: where the row's last option (/end) was among them. */
@@ -651,6 +732,8 @@ struct layout {
 static void lay_out(const struct run *r, const struct sh_pattern *p, struct layout *ret)
 {
 	*ret = (struct layout){ .t = r->hit.t, .slot = r->hit.t->slots + p->slot, .n = p->n_slots, .lead = p->n_slots };
+	while (ret->n && ret->slot[ret->n - 1].form == SH_FORM_FIXED)
+		ret->lead = --ret->n;
 	for (size_t k = 0; k < ret->n; k++)
 		if (ret->slot[k].repeat == SH_MANY && ret->slot[k].form != SH_FORM_ENVS) {
 			ret->many = true;
@@ -687,10 +770,8 @@ static void assign(struct run *r, const struct layout *l, size_t from)
 			unknown(r, r->operands[i], "%s is one operand too many for %s");
 			return;
 		}
-		if (s->form == SH_FORM_REST) {
-			command(r, r->operands[i], r->n);
+		if (takes_rest(r, s, i))
 			return;
-		}
 		value(r, l->t, s, r->operands[i], text_of(r, i));
 	}
 }
@@ -722,7 +803,7 @@ static void assign_unsure(struct run *r, const struct layout *l, int count)
 			if (k < l->lead)
 				may = s->form == SH_FORM_ENVS || k == before || (k > before && more_before && (count < 0 || k + after < (size_t)count));
 			else if (k == l->lead && l->many)
-				may = s->form == SH_FORM_REST || ((before >= l->lead || more_before) && (after >= l->trail || more_after));
+				may = s->form == SH_FORM_REST || s->form == SH_FORM_JOIN || ((before >= l->lead || more_before) && (after >= l->trail || more_after));
 			else
 				may = back == after || (back > after && more_after);
 			for (size_t d = 0; d < given; d++)
@@ -731,10 +812,8 @@ static void assign_unsure(struct run *r, const struct layout *l, int count)
 				continue;
 			if (given < sizeof seen)
 				seen[given++] = (uint8_t)k;
-			if (s->form == SH_FORM_REST) {
-				command(r, r->operands[i], r->n);
+			if (takes_rest(r, s, i))
 				return;
-			}
 			value(r, l->t, s, r->operands[i], text_of(r, i));
 		}
 		if (count < 0 && !l->many && (before >= l->n || (more_after && l->n)) && !(r->hit.row->flags & SH_ROW_INERT)) {
@@ -774,6 +853,8 @@ static void operands(struct run *r)
 		any = true;
 		lay_out(r, p, &l);
 		take_does(r, p->does, &r->hit);
+		for (size_t x = l.n; x < p->n_slots; x++)
+			add(r->f, (struct sh_finding){ .role = l.slot[x].role, .text = l.t->strings + l.slot[x].lang, .known = SH_LITERAL });
 		if (exact) {
 			size_t from = 0;
 
@@ -858,8 +939,8 @@ static void ordinary_words(struct run *r, size_t i)
 {
 	uint32_t flags = r->hit.row->flags;
 	bool over = flags & SH_ROW_NOOPT;
-	struct option plus;
-	bool has_plus = find_option(r, "+", 1, &plus);
+	struct option plus, at;
+	bool has_plus = find_option(r, "+", 1, &plus), has_at = find_option(r, "@", 1, &at);
 
 	if ((flags & SH_ROW_OLD) && i < r->n && r->argv[i].known == SH_LITERAL && r->argv[i].text[0] != '-')
 		i = old_options(r, i) + 1;
@@ -891,7 +972,11 @@ static void ordinary_words(struct run *r, size_t i)
 			i = option(r, &plus, i, a->text + 1);
 			continue;
 		}
-		if (!over && (may_begin(a, '-') || (has_plus && may_begin(a, '+'))) && !is_literal(a, "-"))
+		if (has_at && known_start && a->text[0] == '@') {
+			i = option(r, &at, i, a->text + 1);
+			continue;
+		}
+		if (!over && (may_begin(a, '-') || (has_at && may_begin(a, '@')) || (has_plus && may_begin(a, '+'))) && !is_literal(a, "-"))
 			maybe_option(r, i);
 		if (flags & SH_ROW_KEYED)
 			keyed(r, i);
@@ -954,6 +1039,7 @@ static void apply_row(struct run *r)
 			find_words(r);
 		else
 			ordinary_words(r, from);
+		settle(r);
 		if (!(flags & SH_ROW_SUB) || !r->n_operands) {
 			operands(r);
 			return;

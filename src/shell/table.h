@@ -76,9 +76,9 @@ struct sh_arg {
 struct sh_finding {
 	enum sh_role role;
 	const char *lang;      /* of CODE: "python", "perl", "awk", "sed", "node", "ruby", "php", "lua", "jq", "sql" ... */
-	size_t arg;            /* index of the word */
-	size_t end;            /* of COMMAND: index after its last word; else 0 */
-	const char *text;      /* the part of it that is meant: after -o, after of= ; points into the word or the table */
+	size_t arg;            /* index of the word; 0: of none, the command does so by itself */
+	size_t end;            /* of COMMAND, and of SHELL made of several words: index after its last; else 0 */
+	const char *text;      /* the part of it that is meant: after -o, after of= ; of SHELL with an end, the words with blanks between */
 	enum sh_known known;
 	const char *why;       /* of UNKNOWN: short text for people, "unknown option --foo of tar"; owned by the result */
 };

@@ -14,8 +14,11 @@ enum sh_form {
 	SH_FORM_NAME,    /* of a variable: a subscript would be evaluated */
 	SH_FORM_REMOTE,  /* host:path is a HOST, a path has the role */
 	SH_FORM_REST,    /* COMMAND: this word and all that follow */
+	SH_FORM_JOIN,    /* SHELL: this word and all that follow, with blanks between */
 	SH_FORM_UNTIL,   /* COMMAND: up to ; or {} + */
 	SH_FORM_ENVS,    /* as many NAME=VALUE as there are */
+	SH_FORM_BY_MODE, /* the second role if the row's first mode is set: tar -f */
+	SH_FORM_FIXED,   /* no operand: `lang` is the text itself. Behind all others. */
 	SH_FORM_REPLACE, /* the text that is replaced in the command's words */
 	SH_FORM_MAX
 };
@@ -65,6 +68,7 @@ enum sh_row_flag {
 	SH_ROW_OLD = 1 << 8,      /* the first word may be options without a dash */
 	SH_ROW_KEYED = 1 << 9,    /* operands are key=value */
 	SH_ROW_FIND = 1 << 10,    /* paths, then an expression */
+	SH_ROW_READS = 1 << 12,   /* PURE, but an option may name a file that names others */
 	SH_ROW_TEST = 1 << 11,    /* an expression of test(1) */
 };
 

@@ -86,7 +86,7 @@ static const struct {
 	{ "appends", SH_ALSO_APPENDS }, { "stdin_words", SH_ALSO_STDIN_WORDS },
 }, flag_names[] = {
 	{ "gnu", SH_ROW_GNU }, { "stop", SH_ROW_STOP }, { "words", SH_ROW_WORDS }, { "noopt", SH_ROW_NOOPT },
-	{ "pure", SH_ROW_PURE }, { "harmless", SH_ROW_PURE | SH_ROW_INERT }, { "sub", SH_ROW_SUB | SH_ROW_STOP },
+	{ "pure", SH_ROW_PURE }, { "reads", SH_ROW_PURE | SH_ROW_READS }, { "harmless", SH_ROW_PURE | SH_ROW_INERT }, { "sub", SH_ROW_SUB | SH_ROW_STOP },
 	{ "inherit", SH_ROW_INHERIT }, { "old", SH_ROW_OLD }, { "keyed", SH_ROW_KEYED }, { "find", SH_ROW_FIND | SH_ROW_WORDS },
 	{ "test", SH_ROW_TEST | SH_ROW_NOOPT },
 };
@@ -151,7 +151,22 @@ static int read_slot(struct reader *r, struct word w, struct sh_slot *ret)
 	struct sh_slot s = { 0 };
 	const char *plus;
 	int e;
+	bool by_mode = false;
 
+	/* ROLE=TEXT */
+	if (memchr(w.s, '=', w.len)) {
+		const char *equal = memchr(w.s, '=', w.len);
+
+		s.form = SH_FORM_FIXED;
+		e = read_role(r, (struct word){ w.s, (size_t)(equal - w.s) }, &s.role, &s.lang);
+		if (e < 0)
+			return e;
+		if (s.role == SH_ROLE_CODE || s.role == SH_ROLE_COMMAND)
+			return bad(r, "'%.*s': a fixed text is a path or a host", (int)w.len, w.s);
+		s.lang = keep(r, equal + 1, w.len - (size_t)(equal + 1 - w.s));
+		*ret = s;
+		return 0;
+	}
 	if (w.len > 3 && !memcmp(w.s + w.len - 3, "...", 3)) {
 		s.repeat = SH_MANY;
 		w.len -= 3;
@@ -180,6 +195,10 @@ static int read_slot(struct reader *r, struct word w, struct sh_slot *ret)
 		w.s += 7, w.len -= 7;
 	}
 	plus = memchr(w.s, '+', w.len);
+	if (!plus) {
+		plus = memchr(w.s, '/', w.len);
+		by_mode = plus != NULL;
+	}
 	if (plus) {
 		struct word second = { plus + 1, (size_t)(w.s + w.len - plus - 1) };
 
@@ -191,6 +210,10 @@ static int read_slot(struct reader *r, struct word w, struct sh_slot *ret)
 	e = read_role(r, w, &s.role, &s.lang);
 	if (e < 0)
 		return e;
+	if (s.role == SH_ROLE_SHELL && s.repeat == SH_MANY)
+		s.form = SH_FORM_JOIN;
+	if (by_mode)
+		s.form = SH_FORM_BY_MODE;
 	/* Only the forms of a command say where it ends. */
 	if ((s.role == SH_ROLE_COMMAND || s.role2 == SH_ROLE_COMMAND) && s.form != SH_FORM_REST)
 		return bad(r, "'command' stands alone, without + or @");
@@ -207,6 +230,8 @@ static int add_slot(struct reader *r, struct word w, bool operand)
 		return e;
 	if (!operand && (s.repeat == SH_MAYBE || (s.repeat == SH_MANY && s.form != SH_FORM_UNTIL)))
 		return bad(r, "'%.*s': an option's argument is one word; put this among the operands", (int)w.len, w.s);
+	if (!operand && s.form == SH_FORM_FIXED)
+		return bad(r, "'%.*s': a fixed text is for operands that are not given; write it in a pattern", (int)w.len, w.s);
 	if (operand && s.form == SH_FORM_UNTIL)
 		return bad(r, "'command;' is for options of find; an operand is 'command'");
 	cs_buf_add(&r->b->slots, &s, sizeof s);
@@ -316,7 +341,7 @@ static int read_option(struct reader *r, struct word w)
 	/* dd's keys have their = in the name */
 	equal = w.len > 1 ? memchr(w.s + 1, '=', w.len - 1) : NULL;
 	name_len = equal ? (size_t)(equal - w.s) : w.len;
-	if (w.s[0] != '-' && w.s[0] != '+' && equal) {
+	if (w.s[0] != '-' && w.s[0] != '+' && w.s[0] != '@' && equal) {
 		name_len++;
 		o.arg = SH_ARG_NEEDED;
 		e = read_arguments(r, equal + 1, (size_t)(w.s + w.len - equal - 1), &o);
@@ -353,7 +378,7 @@ static int read_option(struct reader *r, struct word w)
 static int close_pattern(struct reader *r)
 {
 	const struct sh_slot *v;
-	size_t many = 0;
+	size_t many = 0, fixed = 0;
 
 	if (!r->pattern)
 		return 0;
@@ -362,10 +387,13 @@ static int close_pattern(struct reader *r)
 	if (r->b->slots.over)
 		return 0;
 	for (size_t i = 0; i < r->open.n_slots; i++) {
+		if (fixed && v[i].form != SH_FORM_FIXED)
+			return bad(r, "a fixed text stands behind the operands");
+		fixed += v[i].form == SH_FORM_FIXED;
 		if (many && v[i].repeat != SH_ONE && v[i].form != SH_FORM_REST)
 			return bad(r, "after '...' only single operands can follow");
-		if (v[i].form == SH_FORM_REST && i + 1u < r->open.n_slots)
-			return bad(r, "'command' takes all that follows; put it last");
+		if ((v[i].form == SH_FORM_REST || v[i].form == SH_FORM_JOIN) && i + 1u < r->open.n_slots)
+			return bad(r, "this takes all that follows; put it last");
 		many += v[i].repeat == SH_MANY && v[i].form != SH_FORM_ENVS;
 	}
 	cs_buf_add(&r->b->patterns, &r->open, sizeof r->open);
