@@ -330,7 +330,7 @@ static void effect_host(struct walk *w, const struct arg *a, const struct sh_fin
 static void judge_code(struct walk *w, struct state *s, const struct arg *a, const struct sh_finding *f, const char *by)
 {
 	static const char *const deletes[] = { "rmtree", "unlink", "os.remove", "rmdir", "rmSync", "rm(", "unlinkSync", "rimraf", "File.delete", "FileUtils.rm", "remove(" };
-	static const char *const runs[] = { "system", "exec", "popen", "spawn", "subprocess", "child_process", "qx", "`" };
+	static const char *const runs[] = { "system", "exec", "popen", "spawn", "subprocess", "child_process", "qx", "`", "| \"", "|\"", "|&" };
 	bool deleting = false, running = false;
 	const char *path = NULL;
 
@@ -402,6 +402,16 @@ static void judge_role(struct walk *w, struct state *s, const struct args *a, si
 		break;
 	}
 	case SH_ROLE_SHELL:
+		if (f->known == SH_LITERAL && f->text && !strcmp(by, "env")) { /* its own way to write a blank */
+			char *t = keep_text(w->mem, f->text, strlen(f->text));
+
+			for (char *c = t; (c = strstr(c, "\\_")); c++)
+				c[0] = c[1] = ' ';
+			while (*t == '-' || (strchr(t, '=') && strchr(t, '=') < t + strcspn(t, " "))) /* options and variables of env's own */
+				t += strcspn(t, " ") + (t[strcspn(t, " ")] == ' ');
+			(void)walk_text(w, s, t, strlen(t), at.at, at.len, in);
+			break;
+		}
 		if (f->known != SH_LITERAL) {
 			effect_add(w, SH_EFFECT_EXECUTE, "", by, &at, NULL);
 			uncertain(w, &at, "%s: what the shell would run is not known here", by);
@@ -426,7 +436,19 @@ static void judge_role(struct walk *w, struct state *s, const struct args *a, si
 	case SH_ROLE_PACKAGE:
 		uncertain(w, &at, "%s changes users, services or packages", by);
 		break;
-	case SH_ROLE_ENV:
+	case SH_ROLE_ENV: {
+		const char *eq = f->text ? strchr(f->text, '=') : NULL;
+
+		if (eq && f->known == SH_LITERAL) {
+			struct arg value = at;
+
+			value.text = keep_text(w->mem, eq + 1, strlen(eq + 1));
+			look_at_variable(w, s, keep_text(w->mem, f->text, (size_t)(eq - f->text)), &value);
+		} else if (f->known != SH_LITERAL) {
+			uncertain(w, &at, "%s: which variable is set is not known here", by);
+		}
+		break;
+	}
 	case SH_ROLE_COMMAND: /* below */
 		break;
 	case SH_ROLE_UNKNOWN:
@@ -466,10 +488,68 @@ static void judge_does(struct walk *w, struct state *s, const struct args *a, si
 	if (f->does & SH_DOES_UNKNOWN)
 		uncertain(w, &a->v[first], "%s", f->does_why ? f->does_why : "what it does is not known to the table of commands");
 	if (f->does & SH_DOES_READ_STDIN_CODE) {
+		struct sh_finding code = { .role = SH_ROLE_CODE, .lang = by, .known = SH_LITERAL, .text = in && in->known && !in->packed ? in->text : NULL };
+
 		effect_add(w, SH_EFFECT_EXECUTE, "code from standard input", by, &a->v[first], NULL);
 		uncertain(w, &a->v[first], "%s runs what comes from standard input", by);
-		(void)in;
+		if (code.text)
+			judge_code(w, s, &a->v[first], &code, by);
 	}
+}
+
+/* What a constant on standard input would make others run: recipes of make. */
+static void judge_recipes(struct walk *w, struct state *s, const struct arg *a, const struct value *in)
+{
+	for (const char *c = in->text; *c;) {
+		size_t n = strcspn(c, "\n");
+
+		if (*c == '\t' && n > 1) {
+			struct state sub = state_copy(w, s);
+
+			(void)walk_text(w, &sub, keep_text(w->mem, c + 1, n - 1), n - 1, a->at, a->len, NULL);
+		}
+		c += n + (c[n] == '\n');
+	}
+}
+
+/* git -c alias.x='!command', --upload-pack=..., ext::command and the like: text that is run, where it is plain. */
+static void judge_git(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	for (size_t i = first + 1; i < a->n; i++) {
+		const char *bang = a->v[i].known == SH_LITERAL ? strstr(a->v[i].text, "=!") : NULL;
+		struct state sub = state_copy(w, s);
+
+		if (bang)
+			(void)walk_text(w, &sub, bang + 2, strlen(bang + 2), a->v[i].at, a->v[i].len, NULL);
+	}
+}
+
+/* A command among the words: find -exec ... ;, xargs, env, sudo. */
+static struct outcome run_command(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_findings *f,
+				  const struct sh_finding *c, const struct value *in)
+{
+	size_t end = c->end && first + c->end < a->n ? first + c->end : a->n;
+	struct args more = { 0 };
+	const char *below = NULL;
+
+	for (size_t i = 0; f->replace && f->replace_paths && i < f->n; i++)
+		if ((f->v[i].role == SH_ROLE_READ_TREE || f->v[i].role == SH_ROLE_READ) && f->v[i].known == SH_LITERAL && f->v[i].text)
+			below = below ? below : f->v[i].text;
+	for (size_t i = first + c->arg; i < end; i++) {
+		struct arg x = a->v[i];
+
+		if (f->replace && x.known == SH_LITERAL && strstr(x.text, f->replace)) {
+			bool path = below && !strcmp(x.text, f->replace);
+
+			x.known = path ? SH_PATTERN : SH_DYNAMIC;
+			x.text = path ? keep_printf(w->mem, "%s/*", below) : keep_text(w->mem, "", 0);
+		}
+		args_add(w, &more, x);
+	}
+	if (f->appends_words)
+		args_add(w, &more, (struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = a->v[first].at, .len = a->v[first].len });
+	more.endless = a->endless && end == a->n;
+	return more.n ? walk_args(w, s, &more, 0, in) : (struct outcome){ .status = -1 };
 }
 
 struct outcome apply_findings(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
@@ -488,19 +568,15 @@ struct outcome apply_findings(struct walk *w, struct state *s, const struct args
 	judge_does(w, s, a, first, &f, in);
 	if (a->endless && !f.command_at)
 		uncertain(w, &a->v[first], "%s gets more words than can be seen here", argv[0].text);
-	if (f.command_at) {
-		struct args more = { 0 };
-
-		for (size_t i = first + f.command_at; i < a->n; i++)
-			args_add(w, &more, a->v[i]);
-		if (f.appends_words)
-			args_add(w, &more, (struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = a->v[first].at, .len = a->v[first].len });
-		more.endless = a->endless;
-		if (more.n)
-			o = walk_args(w, s, &more, 0, in);
-		o.out = value_unknown();
-		o.status = -1;
-	}
+	for (size_t i = 0; i < f.n; i++)
+		if (f.v[i].role == SH_ROLE_COMMAND)
+			o = run_command(w, s, a, first, &f, &f.v[i], in);
+	o.out = value_unknown();
+	o.status = -1;
+	if (!strcmp(argv[0].text, "git"))
+		judge_git(w, s, a, first);
+	if (!strcmp(argv[0].text, "make") && in && in->known && !in->packed)
+		judge_recipes(w, s, &a->v[first], in);
 	sh_findings_done(&f);
 	return o;
 }

@@ -396,6 +396,10 @@ static void add_part(struct walk *w, struct state *s, struct piece *p, const str
 		add_text(p, path, strlen(path));
 		break;
 	}
+	case SH_ARRAY: /* name=(..) after declare: the name is set to something */
+		scan_assign(w, s, part->assign);
+		add_text(p, part->assign->name, strlen(part->assign->name));
+		break;
 	case SH_BRACE: /* taken apart before */
 		add_unknown(p);
 		break;
@@ -433,20 +437,18 @@ static const struct sh_part *find_brace(const struct sh_part *p)
 	return NULL;
 }
 
-static struct sh_part *copy_until(struct walk *w, const struct sh_part *from, const struct sh_part *stop, struct sh_part ***tail)
+/* Copies up to stop, behind *tail; the new tail. */
+static struct sh_part **copy_until(struct walk *w, const struct sh_part *from, const struct sh_part *stop, struct sh_part **tail)
 {
-	struct sh_part *first = NULL, **at = &first;
-
 	for (; from && from != stop; from = from->next) {
 		struct sh_part *c = keep_bytes(w->mem, sizeof *c);
 
 		*c = *from;
 		c->next = NULL;
-		*at = c;
-		at = &c->next;
+		*tail = c;
+		tail = &c->next;
 	}
-	*tail = at;
-	return first;
+	return tail;
 }
 
 /* Each alternative in the place of the braces: "a{b,c}d" is "abd" "acd". */
@@ -455,22 +457,17 @@ static void expand_braces(struct walk *w, struct state *s, const struct sh_word 
 	unsigned n = 0;
 
 	for (const struct sh_word *alt = brace->words; alt; alt = alt->next) {
-		struct sh_part **tail = NULL, **rest = NULL;
 		struct sh_word one = { .place = word->place };
+		struct sh_part **tail = &one.parts;
 
 		if (brace->sequence || ++n > SHW_ALTERNATIVES || depth > 8) {
 			args_add(w, out, (struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = word->place.at, .len = word->place.len });
 			out->endless = true;
 			return;
 		}
-		one.parts = copy_until(w, word->parts, brace, &tail);
-		*tail = copy_until(w, alt->parts, NULL, &rest);
-		{
-			struct sh_part **end = alt->parts ? rest : tail;
-			struct sh_part **last = NULL;
-
-			*end = copy_until(w, brace->next, NULL, &last);
-		}
+		tail = copy_until(w, word->parts, brace, tail);
+		tail = copy_until(w, alt->parts, NULL, tail);
+		(void)copy_until(w, brace->next, NULL, tail);
 		if (find_brace(one.parts))
 			expand_braces(w, s, &one, find_brace(one.parts), out, depth + 1);
 		else if (one.parts) /* an empty alternative is no word */

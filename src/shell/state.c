@@ -72,7 +72,7 @@ char *keep_printf(struct memory *m, const char *fmt, ...)
 	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	n = vsnprintf((char[1]){ 0 }, 0, fmt, ap);
 	va_end(ap);
 	p = keep_bytes(m, (size_t)n + 1);
 	va_start(ap, fmt);

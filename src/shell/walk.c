@@ -194,6 +194,11 @@ static void assign(struct walk *w, struct state *s, const struct sh_assign *a, b
 		var_set(w, s, a->name, value_of(w, v.text, strlen(v.text)));
 }
 
+void scan_assign(struct walk *w, struct state *s, const struct sh_assign *a)
+{
+	assign(w, s, a, true);
+}
+
 static struct function *find_function(const struct state *s, const char *name)
 {
 	for (struct function *f = s->functions; f; f = f->next)
@@ -392,25 +397,27 @@ static struct outcome walk_sequence(struct walk *w, struct state *s, const struc
 
 static struct outcome walk_and_or(struct walk *w, struct state *s, const struct sh_command *c, const struct value *in)
 {
-	const struct sh_command *left = c->child, *right = left ? left->next : NULL;
-	struct outcome a = left ? walk_command(w, s, left, in) : (struct outcome){ .status = -1 }, b;
 	int runs = c->kind == SH_AND ? 0 : 1;
+	struct outcome o = c->child ? walk_command(w, s, c->child, in) : (struct outcome){ .status = -1 };
 
-	if (!right || a.stops || (a.status >= 0 && a.status != runs))
-		return a;
-	if (a.status < 0) {
-		struct state other = state_copy(w, s);
+	for (const struct sh_command *x = c->child ? c->child->next : NULL; x; x = x->next) {
+		struct outcome b;
 
-		b = walk_command(w, &other, right, in);
-		state_join(w, s, &other);
-		b.status = -1;
-		b.stops = false;
-		b.out = value_unknown();
-		return b;
+		if (o.stops || (o.status >= 0 && o.status != runs))
+			return o;
+		if (o.status < 0) { /* it may run, or not */
+			struct state other = state_copy(w, s);
+
+			(void)walk_command(w, &other, x, in);
+			state_join(w, s, &other);
+			o = (struct outcome){ .status = -1 };
+			continue;
+		}
+		b = walk_command(w, s, x, in);
+		b.out = join_output(w, o.out, b.out);
+		o = b;
 	}
-	b = walk_command(w, s, right, in);
-	b.out = join_output(w, a.out, b.out);
-	return b;
+	return o;
 }
 
 static struct outcome walk_pipe(struct walk *w, struct state *s, const struct sh_command *c, const struct value *in)

@@ -119,6 +119,7 @@ void expand_word(struct walk *w, struct state *s, const struct sh_word *word, st
 struct arg expand_one(struct walk *w, struct state *s, const struct sh_word *word);
 void scan_word(struct walk *w, struct state *s, const struct sh_word *word); /* for what is run in it only */
 void scan_arithmetic(struct walk *w, struct state *s, const char *text, uint32_t at, uint32_t len);
+void scan_assign(struct walk *w, struct state *s, const struct sh_assign *a); /* walk.c: an array in an argument */
 void args_add(struct walk *w, struct args *a, struct arg arg);
 
 /* walk.c: status 0, 1 (not zero), -1 (not known) */
