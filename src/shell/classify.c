@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct memory *memory_new(void);
-void memory_free(struct memory *m);
-
 struct kept {
 	struct kept *next;
 	struct sh_script *script;

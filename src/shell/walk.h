@@ -82,6 +82,8 @@ struct state {
 };
 
 struct memory;
+struct memory *memory_new(void);
+void memory_free(struct memory *m);
 void *keep_bytes(struct memory *m, size_t n);
 char *keep_text(struct memory *m, const char *s, size_t n);
 char *keep_printf(struct memory *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
