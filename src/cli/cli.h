@@ -54,6 +54,7 @@ int cmd_doctor(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_net(int argc, char **argv);
 int cmd_classify(int argc, char **argv);
+int cmd_sh(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_gc(int argc, char **argv);

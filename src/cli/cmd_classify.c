@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_classify.c - caisson classify: what would this command do? */
+#include "cli/classify.h"
 #include "cli/cli.h"
 
 #include "base/buf.h"
@@ -50,37 +51,73 @@ static int exit_of(enum sh_class c)
 
 /* ---- the policy ---- */
 
+int classify_policy(const struct profile *p, const char *dir, struct sh_policy *ret, struct cs_strv *roots, struct cs_err *err)
+{
+	CS_FREE char *here = realpath(dir ? dir : ".", NULL);
+	const char *home = getenv("HOME");
+
+	if (!here)
+		return cs_fail(err, CS_E_NOT_FOUND, errno, "'%s'", dir ? dir : ".");
+	*ret = (struct sh_policy){ .home = home && home[0] == '/' ? home : NULL };
+	cs_strv_add(roots, here);
+	cs_strv_add(roots, "/tmp");
+	cs_strv_add(roots, "/dev");
+	cs_strv_add(roots, "/proc");
+	cs_strv_copy(roots, &p->files_read);
+	cs_strv_copy(roots, &p->files_write);
+	ret->cwd = roots->v[0];
+	ret->roots = (const char *const *)roots->v;
+	ret->n_roots = roots->n;
+	ret->secrets = (const char *const *)p->files_hide.v;
+	ret->n_secrets = p->files_hide.n;
+	return 0;
+}
+
 static int make_policy(struct classify *c, struct cs_err *err)
 {
-	struct sh_policy *p = &c->policy;
 	int r;
 
 	if (c->cwd && c->cwd[0] != '/')
 		return cs_fail(err, CS_E_INVALID, 0, "--cwd '%s': must be an absolute path", c->cwd);
-	p->cwd = c->cwd ? c->cwd : realpath(".", NULL); /* lives as long as we do */
-	p->home = getenv("HOME");
-	if (p->home && p->home[0] != '/')
-		p->home = NULL;
-	if (!c->profile)
-		return 0;
-	r = profile_load(c->profile, &c->loaded, err);
+	r = profile_load(c->profile ? c->profile : "default", &c->loaded, err);
+	if (r == 0)
+		r = classify_policy(&c->loaded, NULL, &c->policy, &c->roots, err);
 	if (r < 0)
 		return r;
-	cs_strv_copy(&c->roots, &c->loaded.files_read);
-	cs_strv_copy(&c->roots, &c->loaded.files_write);
-	if (c->loaded.workspace != PROFILE_WS_NONE && p->cwd)
-		cs_strv_add(&c->roots, p->cwd);
-	cs_strv_add(&c->roots, "/tmp");
-	cs_strv_add(&c->roots, "/dev");
-	cs_strv_add(&c->roots, "/proc");
-	p->roots = (const char *const *)c->roots.v;
-	p->n_roots = c->roots.n;
-	p->secrets = (const char *const *)c->loaded.files_hide.v;
-	p->n_secrets = c->loaded.files_hide.n;
+	if (c->cwd)
+		c->policy.cwd = c->cwd;
+	if (!c->profile) /* everything but secrets */
+		c->policy.roots = NULL, c->policy.secrets = NULL, c->policy.n_roots = c->policy.n_secrets = 0;
 	return 0;
 }
 
 /* ---- for programs ---- */
+
+void classify_json(struct cs_json *j, const struct sh_verdict *v)
+{
+	cs_json_array(j, "effects");
+	for (size_t i = 0; i < v->n_effects; i++) {
+		const struct sh_effect *e = &v->effects[i];
+
+		cs_json_object(j, NULL);
+		cs_json_str(j, "effect", sh_effect_name(e->kind));
+		cs_json_str(j, "object", e->object[0] ? e->object : NULL);
+		cs_json_str(j, "by", e->by);
+		cs_json_bool(j, "forbidden", e->forbidden);
+		cs_json_str(j, "why", e->why);
+		cs_json_u64(j, "at", e->at);
+		cs_json_u64(j, "length", e->len);
+		cs_json_end(j, '}');
+	}
+	cs_json_end(j, ']');
+	cs_json_array(j, "because");
+	for (size_t i = 0; i < v->n_effects; i++)
+		if (v->effects[i].forbidden)
+			cs_json_str(j, NULL, v->effects[i].why);
+	for (size_t i = 0; i < v->n_reasons; i++)
+		cs_json_str(j, NULL, v->reasons[i].text);
+	cs_json_end(j, ']');
+}
 
 static void write_json(const struct sh_verdict *v, const char *text, bool pretty, struct cs_buf *out)
 {
@@ -91,28 +128,7 @@ static void write_json(const struct sh_verdict *v, const char *text, bool pretty
 	if (text)
 		cs_json_str(&j, "command", text);
 	cs_json_str(&j, "class", sh_class_name(v->class));
-	cs_json_array(&j, "effects");
-	for (size_t i = 0; i < v->n_effects; i++) {
-		const struct sh_effect *e = &v->effects[i];
-
-		cs_json_object(&j, NULL);
-		cs_json_str(&j, "effect", sh_effect_name(e->kind));
-		cs_json_str(&j, "object", e->object[0] ? e->object : NULL);
-		cs_json_str(&j, "by", e->by);
-		cs_json_bool(&j, "forbidden", e->forbidden);
-		cs_json_str(&j, "why", e->why);
-		cs_json_u64(&j, "at", e->at);
-		cs_json_u64(&j, "length", e->len);
-		cs_json_end(&j, '}');
-	}
-	cs_json_end(&j, ']');
-	cs_json_array(&j, "because");
-	for (size_t i = 0; i < v->n_effects; i++)
-		if (v->effects[i].forbidden)
-			cs_json_str(&j, NULL, v->effects[i].why);
-	for (size_t i = 0; i < v->n_reasons; i++)
-		cs_json_str(&j, NULL, v->reasons[i].text);
-	cs_json_end(&j, ']');
+	classify_json(&j, v);
 	cs_json_end(&j, '}');
 	cs_buf_char(out, '\n');
 }

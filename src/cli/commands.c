@@ -116,6 +116,15 @@ static const struct cli_opt classify_opts[] = {
 	{ "cwd", 0, "DIR", NULL, "where it would run (default: here)", NULL },
 	HELP, END,
 };
+static const struct cli_opt sh_opts[] = {
+	{ "profile", 'p', "NAME|FILE", NULL, "what it may do (default: `default`)", NULL },
+	{ "workspace", 'w', "DIR", NULL, "directory to work in (default: here)", NULL },
+	{ "ask", 0, NULL, NULL, "ask before refusing what is unsafe, at a terminal", NULL },
+	{ "keep-failed", 0, NULL, NULL, "keep what a command that failed has changed", NULL },
+	{ "json", 0, "FILE", NULL, "write the verdict and the result there", NULL },
+	{ "quiet", 'q', NULL, NULL, "only errors", NULL },
+	HELP, END,
+};
 static const struct cli_opt help_opts[] = { HELP, END };
 
 const struct cli_command cli_commands[] = {
@@ -219,6 +228,14 @@ const struct cli_command cli_commands[] = {
 	  "  $ caisson classify 'grep -rn TODO src | wc -l'\n"
 	  "  $ caisson classify --json 'x=rm; $x -rf /srv/data'\n"
 	  "  $ jq -c .command log.jsonl | caisson classify --lines\n" },
+	{ "sh", "[OPTION...] 'COMMAND'", "run a shell command in the way that its effects ask for", cmd_sh, sh_opts,
+	  "A command that is safe (see `caisson classify`) runs at once: the workspace is read-only and there is no network. One that is\n"
+	  "uncertain runs in a transaction: if it ends well and changed what was predicted, that is committed, else asked or kept;\n"
+	  "if it fails it is rolled back. One that is unsafe is refused.\n"
+	  "Exit status: the command's own; 125 refused.",
+	  "  $ caisson sh 'grep -rn TODO src | wc -l'\n"
+	  "  $ caisson sh 'sed -i s/a/b/ notes.txt'\n"
+	  "  $ caisson sh 'rm -rf /srv/data'\n" },
 	{ "ps", "[--json]", "list running sandboxes", cmd_ps, json_opts, "Lists the sandboxes of the calling user.", "  $ caisson ps\n" },
 	{ "kill", "[--force] ID...", "end a running sandbox", cmd_kill, kill_opts,
 	  "Sends SIGTERM to the program and, after 5 seconds, ends everything; --force does so at once.", "  $ caisson kill s-4k2q7xw\n" },

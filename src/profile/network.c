@@ -184,6 +184,11 @@ static bool no_budget(const struct profile_budget *b)
 	return !b->bytes_out && !b->bytes_in && !b->connections && !b->requests;
 }
 
+void profile_close_network(struct profile *p)
+{
+	profile_network_done(&p->network);
+}
+
 bool network_is_none(const struct profile_network *n)
 {
 	return !n->allow.n && !n->deny.n && !n->hosts.n && !n->publish.n && !n->ech_deny && !n->n_secrets && no_budget(&n->budget) &&

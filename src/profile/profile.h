@@ -88,6 +88,7 @@ struct profile {
 };
 /* Has it any network at all (something to reach, or to be reached at)? */
 bool profile_has_network(const struct profile *p);
+void profile_close_network(struct profile *p); /* takes it all away */
 
 /* name: a built-in profile's name, or a path if it holds a '/' or ends in .yaml/.yml. */
 int profile_load(const char *name, struct profile *ret, struct cs_err *err);

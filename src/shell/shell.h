@@ -81,3 +81,7 @@ struct sh_policy {
 
 void sh_classify(const char *text, size_t len, const struct sh_policy *p, struct sh_verdict *ret);
 void sh_verdict_done(struct sh_verdict *v);
+
+/* Is it one command of literal words, and no builtin?  Then *ret has them, and no shell is needed to run it. */
+struct cs_strv;
+bool sh_direct(const char *text, size_t len, struct cs_strv *ret);
