@@ -205,6 +205,16 @@ static void pend(struct reader *r, struct sh_redirect *d)
 	r->here_end = &p->next;
 }
 
+/* >1>x: the number belongs to the second, and so the first has no file. */
+static void refuse_descriptor(struct reader *r)
+{
+	const char *name;
+	int fd;
+
+	if ((rd_cur(r) == '{' || rd_digit(rd_cur(r))) && descriptor(r, &fd, &name))
+		unexpected(r, "a word after a redirection");
+}
+
 /* The text of a word that is one literal; NULL: it is not. */
 static const char *literal_of(const struct sh_word *w)
 {
@@ -234,6 +244,8 @@ static void duplicate(struct reader *r, struct sh_redirect *d)
 		d->target = rd_literal(r, "-", 1, from, r->s.pos);
 		return;
 	}
+	if (rd_cur(r) == '{')
+		refuse_descriptor(r);
 	d->target = rd_word(r, WORD_COMMAND);
 	if (!d->target)
 		unexpected(r, "a word after a redirection");
@@ -281,10 +293,12 @@ static struct sh_redirect *redirect(struct reader *r)
 	} else if (d->kind == SH_HEREDOC) {
 		d->heredoc_tabs = operators[which].text[2] == '-';
 		rd_blanks(r);
+		refuse_descriptor(r);
 		delimiter(r, d);
 		pend(r, d);
 	} else {
 		rd_blanks(r);
+		refuse_descriptor(r);
 		d->target = rd_word(r, d->kind == SH_HERESTRING ? WORD_PLAIN : WORD_COMMAND);
 		if (!d->target)
 			unexpected(r, "a word after a redirection");
@@ -395,6 +409,8 @@ static struct sh_command *simple(struct reader *r)
 			break;
 		if (!c->words && rd_assign_follows(r, false)) {
 			*assigns = rd_assign(r);
+			if (c->redirects && ((*assigns)->array || (*assigns)->index))
+				rd_fail(r, CS_E_UNSUPPORTED, after, "an array after a redirection");
 			assigns = &(*assigns)->next;
 			continue;
 		}
@@ -406,6 +422,7 @@ static struct sh_command *simple(struct reader *r)
 
 			if (first && rd_bare(r, bare, sizeof bare, NULL))
 				arrays = takes_arrays(bare);
+			blocked = blocked || rd_cur(r) == '<' || rd_cur(r) == '>';
 			*words = rd_word(r, WORD_COMMAND);
 			if (!*words)
 				unexpected(r, "a word");
@@ -461,6 +478,8 @@ static struct sh_command *parenthesis(struct reader *r)
 				rd_fail(r, CS_E_UNSUPPORTED, from, "where (( ends is not certain");
 			return end(r, c);
 		}
+		if (memmem(r->s.t + inside, close - inside, "<<", 2))
+			rd_fail(r, CS_E_UNSUPPORTED, from, "<< within (( that is no arithmetic");
 		r->inner = inside - 1;
 		r->inner_close = close;
 	}
@@ -526,7 +545,7 @@ static struct sh_command *for_arith(struct reader *r, size_t from, size_t inside
 	size_t close = rd_close_paren(r, inside), semicolons = 0;
 
 	if (close == SIZE_MAX || rd_peek(r, close + 1) != ')')
-		rd_fail(r, CS_E_INVALID, from, "no closing )) of for ((");
+		rd_fail(r, CS_E_UNSUPPORTED, from, "no closing )) of for ((");
 	r->s.pos = inside;
 	c->text = rd_arith(r, "))", &c->words);
 	if (r->s.pos != close + 2)
@@ -1022,22 +1041,17 @@ static struct sh_command *pipeline(struct reader *r)
 	return end(r, pipe);
 }
 
-/* Is "time" here the reserved word?  bash 5.2 does not see it as the first word of $(..), other versions do. */
-static bool is_time(struct reader *r, size_t *ret_end, bool first)
+/* bash 5.2 takes "time" as the first word of $(..) for a plain word, and for the reserved one when it runs that; later versions
+ * for the reserved one at once.  Only what is the same to both is certain. */
+static void check_first_time(struct reader *r, const struct sh_command *c, size_t from)
 {
-	struct source save = r->s;
-	const char *word;
-
-	if (!is(keyword(r, ret_end), "time"))
-		return false;
-	if (!first)
-		return true;
-	r->s.pos = *ret_end;
-	word = keyword(r, NULL);
-	if ((word && strcmp(word, "time")) || rd_is_break(rd_cur(r)))
-		rd_fail(r, CS_E_INVALID, save.pos, "time before something else than a simple command in $(");
-	r->s = save;
-	return true;
+	while (c && c->kind == SH_PIPE)
+		c = c->child;
+	if (!c || c->kind != SH_SIMPLE || c->assigns || !c->words || c->words->parts->kind == SH_ARRAY)
+		rd_fail(r, CS_E_UNSUPPORTED, from, "time before something else than a simple command in a substitution");
+	for (const struct sh_word *w = c->words; w; w = w->next)
+		if (w->parts->kind == SH_ARRAY)
+			rd_fail(r, CS_E_UNSUPPORTED, from, "time before an array in a substitution");
 }
 
 static void time_options(struct reader *r, struct sh_command *c)
@@ -1062,17 +1076,20 @@ static struct sh_command *timed(struct reader *r)
 {
 	struct sh_command *top = NULL, **where = &top, *c;
 	bool first = r->first_in_substitution;
+	size_t start = r->s.pos;
 	unsigned depth = r->depth;
 	size_t after;
 
 	r->first_in_substitution = false;
-	for (;; first = false) {
+	for (;;) {
 		size_t from = (rd_blanks(r), r->s.pos);
 
-		if (is_time(r, &after, first)) {
+		if (is(keyword(r, &after), "time")) {
 			c = new_command(r, SH_TIME, from);
 			r->s.pos = after;
 			time_options(r, c);
+			if (first && !top && (rd_blanks(r), rd_is_break(rd_cur(r))))
+				check_first_time(r, NULL, start);
 		} else if (is(keyword(r, &after), "!")) {
 			c = new_command(r, SH_NOT, from);
 			r->s.pos = after;
@@ -1084,12 +1101,16 @@ static struct sh_command *timed(struct reader *r)
 		where = &c->child;
 		rd_blanks(r);
 		if (rd_cur(r) < 0 || rd_cur(r) == '\n' || (rd_cur(r) == ';' && !two(r, ';', ';', NULL) && !two(r, ';', '&', NULL))) {
+			if (first && top->kind == SH_TIME)
+				check_first_time(r, NULL, start);
 			end(r, c);
 			r->depth = depth;
 			return top;
 		}
 	}
 	*where = pipeline(r);
+	if (first && top->kind == SH_TIME)
+		check_first_time(r, top->child, start);
 	for (c = top; c && c != *where; c = c->child)
 		end(r, c);
 	r->depth = depth;

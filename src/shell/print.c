@@ -227,12 +227,33 @@ static void print_assign(struct printer *p, const struct sh_assign *a)
 
 /* ---- redirections ---- */
 
-/* "EOF" with as many '_' as it takes to be no line of the body. */
-static void pick_delimiter(const struct cs_buf *body, struct cs_buf *ret)
+/* Plain, and no line of the body. */
+static bool can_end(const char *delimiter, const struct cs_buf *body)
+{
+	const char *t = cs_buf_text(body);
+	size_t len = strlen(delimiter);
+
+	if (!rd_is_name(delimiter, len))
+		return false;
+	for (const char *line = t; line < t + body->len; line = strchr(line, '\n') + 1) {
+		if (!strncmp(line, delimiter, len) && (line[len] == '\n' || line[len] == ')'))
+			return false;
+		if (!strchr(line, '\n'))
+			break;
+	}
+	return true;
+}
+
+/* Its own delimiter or, if the body as printed has it as a line, "EOF" with as many '_' as it takes. */
+static void pick_delimiter(const char *own, const struct cs_buf *body, struct cs_buf *ret)
 {
 	const char *t = cs_buf_text(body), *end = t + body->len;
 	size_t most = 0;
 
+	if (can_end(own, body)) {
+		cs_buf_str(ret, own);
+		return;
+	}
 	for (const char *line = t; line < end;) {
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
 		size_t len = stop ? (size_t)(stop - line) : (size_t)(end - line), n = 0;
@@ -261,7 +282,7 @@ static void print_here(struct printer *p, const struct sh_redirect *d)
 		else
 			print_part(&body, part, SINGLE, true);
 	}
-	pick_delimiter(&text, &delimiter);
+	pick_delimiter(d->delimiter, &text, &delimiter);
 	cs_buf_fmt(p->out, d->heredoc_quoted ? "<<'%s'" : "<<%s", cs_buf_text(&delimiter));
 	cs_buf_add(&p->bodies, cs_buf_text(&text), text.len);
 	cs_buf_add(&p->bodies, cs_buf_text(&delimiter), delimiter.len);

@@ -233,7 +233,20 @@ static void process(struct reader *r, struct build *b, size_t paren)
 
 	flush(r, b);
 	r->s.pos = paren + 1;
-	s = nested(r);
+	if (rd_after(r, r->s.pos, NULL) == '(') {
+		/* looked at only when it runs; until then the parentheses are counted */
+		size_t end = rd_close_paren(r, r->s.pos);
+
+		if (end == SIZE_MAX)
+			rd_fail(r, CS_E_INVALID, from, "no closing ) of %c((", r->s.t[from]);
+		r->late++;
+		s = nested(r);
+		r->late--;
+		if (r->s.pos != end + 1)
+			rd_fail(r, CS_E_UNSUPPORTED, from, "where %c(( ends is not certain", r->s.t[from]);
+	} else {
+		s = nested(r);
+	}
 	p = add_part(r, b, SH_PROCESS, from);
 	p->script = s;
 	p->direction = r->s.t[from];
@@ -366,7 +379,7 @@ static struct sh_param *braced(struct reader *r, bool quoted, bool here)
 		r->s.pos++;
 		p->index = rd_word(r, WORD_INDEX);
 		if (!p->index || rd_cur(r) != ']')
-			rd_fail(r, rd_cur(r) < 0 ? CS_E_INVALID : CS_E_UNSUPPORTED, from, "bad substitution: no index within [ ]");
+			rd_fail(r, CS_E_UNSUPPORTED, from, "bad substitution: no index within [ ]");
 		r->s.pos++;
 	}
 	if (p->length && rd_cur(r) != '}')
@@ -909,7 +922,9 @@ static void expression_part(struct reader *r, struct sh_word ***tail)
 	struct build b;
 
 	start(&b);
+	r->late++; /* bash counts parentheses here, and looks at ${..} later */
 	expand(r, &b, true);
+	r->late--;
 	w = finish(r, &b, from);
 	if (!w || w->parts->kind == SH_QUOTED)
 		return;

@@ -3,7 +3,8 @@
  *
  * An answer is a letter and a text: 'o' and the script printed, 'i' (invalid), 'u' (unsupported) or 'l' (limit) and the
  * message, 'r' when printing and reading again gives another script.  With -w: for scripts that are one simple command
- * whose words are all literal once braces are expanded, 'w' and those words, each ended by \1; else 'n'. */
+ * whose words are all literal once braces are expanded, 'w' and those words, each ended by \1; else 'n'.  With -s scripts
+ * come in pairs: 's' same, 'd' different, 'e' one of them is not read. */
 #include "shell/syntax.h"
 
 #include <stdio.h>
@@ -154,12 +155,40 @@ static void answer(const char *text, size_t len, bool want_words)
 	cs_buf_done(&out);
 }
 
+static char compare(const char *a, const char *b)
+{
+	struct sh_script *x = NULL, *y = NULL;
+	char c = 'e';
+
+	if (sh_parse(a, strlen(a), &x, NULL, NULL) == 0 && sh_parse(b, strlen(b), &y, NULL, NULL) == 0)
+		c = sh_same(x, y) ? 's' : 'd';
+	sh_free(x);
+	sh_free(y);
+	return c;
+}
+
+static int pairs(void)
+{
+	char *a = NULL, *b = NULL;
+	size_t a_room = 0, b_room = 0;
+
+	while (getdelim(&a, &a_room, '\0', stdin) > 0 && getdelim(&b, &b_room, '\0', stdin) > 0) {
+		putchar(compare(a, b));
+		putchar('\0');
+	}
+	free(a);
+	free(b);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	char *line = NULL;
 	size_t room = 0;
 	ssize_t len;
 
+	if (argc > 1 && !strcmp(argv[1], "-s"))
+		return pairs();
 	while ((len = getdelim(&line, &room, '\0', stdin)) > 0) {
 		answer(line, (size_t)len - (line[len - 1] == '\0'), argc > 1 && !strcmp(argv[1], "-w"));
 		putchar('\0');
