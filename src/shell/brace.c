@@ -13,7 +13,7 @@ struct item {
 	struct sh_part *part;
 	size_t at;            /* of c in the part's text */
 };
-enum { OTHER = 256 };
+enum { OTHER = 256, WORD_MAX = 1 << 16 };
 
 struct braces {
 	struct reader *r;
@@ -93,7 +93,7 @@ static size_t find_close(struct braces *b, size_t i, size_t hi, bool *ret_comma)
 			separators++;
 		}
 	}
-	rd_pay(b->r, (i - from) / 4);
+	rd_pay(b->r, i - from);
 	return i < hi ? i : SIZE_MAX;
 }
 
@@ -261,6 +261,8 @@ struct sh_part *rd_braces(struct reader *r, struct sh_part *parts, bool lone_dol
 
 	for (struct sh_part *p = parts; p; p = p->next)
 		n += p->kind == SH_LIT ? p->len : 1;
+	if (n > WORD_MAX)
+		rd_fail(r, CS_E_LIMIT, r->s.pos, "braces in a word of more than %d bytes", WORD_MAX);
 	b.v = rd_room(r, n * sizeof *b.v);
 	for (struct sh_part *p = parts; p; p = p->next) {
 		if (p->kind != SH_LIT) {

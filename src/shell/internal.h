@@ -63,8 +63,6 @@ void rd_pay(struct reader *r, size_t bytes);
 struct sh_place rd_place(const struct reader *r, size_t from, size_t to);
 void rd_put(struct reader *r, char c);
 void rd_check_text(struct reader *r);
-int rd_cur(struct reader *r);                         /* the next byte over line continuations; -1 at the end */
-int rd_after(const struct reader *r, size_t pos, size_t *ret_pos); /* the byte at pos, likewise, without moving */
 void rd_blanks(struct reader *r);                     /* blanks and a comment, not the newline */
 bool rd_newline(struct reader *r);                    /* a newline, and the here-documents that begin after it */
 void rd_newlines(struct reader *r);
@@ -73,11 +71,19 @@ void rd_dollar_quote(struct reader *r);               /* after $': what it means
 void rd_single(struct reader *r);                     /* after ': into scratch */
 size_t rd_close_paren(struct reader *r, size_t pos);  /* as bash matches pairs, from after the opening one; SIZE_MAX: none */
 bool rd_shown(const char *text, size_t len);          /* UTF-8, and all of it is seen */
-bool rd_is_break(int c);
 bool rd_is_name(const char *s, size_t len);
 static inline bool rd_name_start(int c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+static inline bool rd_is_break(int c)
+{
+	switch (c) {
+	case -1: case ' ': case '\t': case '\n': case ';': case '&': case '|': case '<': case '>': case '(': case ')':
+		return true;
+	default:
+		return false;
+	}
 }
 static inline bool rd_digit(int c)
 {
@@ -90,6 +96,22 @@ static inline bool rd_name_char(int c)
 static inline int rd_peek(const struct reader *r, size_t pos)
 {
 	return pos < r->s.end ? (unsigned char)r->s.t[pos] : -1;
+}
+/* The byte at pos or after line continuations there; -1 at the end. */
+static inline int rd_after(const struct reader *r, size_t pos, size_t *ret_pos)
+{
+	while (rd_peek(r, pos) == '\\' && rd_peek(r, pos + 1) == '\n')
+		pos += 2;
+	if (ret_pos)
+		*ret_pos = pos;
+	return rd_peek(r, pos);
+}
+/* The next byte, likewise. */
+static inline int rd_cur(struct reader *r)
+{
+	if (r->s.pos < r->s.end && r->s.t[r->s.pos] != '\\')
+		return (unsigned char)r->s.t[r->s.pos];
+	return rd_after(r, r->s.pos, &r->s.pos);
 }
 
 /* word.c */

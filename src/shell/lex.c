@@ -157,16 +157,6 @@ bool rd_shown(const char *text, size_t len)
 	return true;
 }
 
-bool rd_is_break(int c)
-{
-	switch (c) {
-	case -1: case ' ': case '\t': case '\n': case ';': case '&': case '|': case '<': case '>': case '(': case ')':
-		return true;
-	default:
-		return false;
-	}
-}
-
 bool rd_is_name(const char *s, size_t len)
 {
 	if (!len || !rd_name_start((unsigned char)s[0]))
@@ -175,20 +165,6 @@ bool rd_is_name(const char *s, size_t len)
 		if (!rd_name_char((unsigned char)s[i]))
 			return false;
 	return true;
-}
-
-int rd_after(const struct reader *r, size_t pos, size_t *ret_pos)
-{
-	while (rd_peek(r, pos) == '\\' && rd_peek(r, pos + 1) == '\n')
-		pos += 2;
-	if (ret_pos)
-		*ret_pos = pos;
-	return rd_peek(r, pos);
-}
-
-int rd_cur(struct reader *r)
-{
-	return rd_after(r, r->s.pos, &r->s.pos);
 }
 
 void rd_blanks(struct reader *r)

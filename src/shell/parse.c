@@ -22,9 +22,11 @@ bool rd_reserved(const char *word)
 static const char *keyword(struct reader *r, size_t *ret_end)
 {
 	char word[12];
+	int c;
 
 	rd_blanks(r);
-	if (!rd_bare(r, word, sizeof word, ret_end))
+	c = rd_cur(r);
+	if (c < 0 || !strchr("itefcswud{}![]", c) || !rd_bare(r, word, sizeof word, ret_end))
 		return NULL;
 	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
 		if (!strcmp(word, reserved[i]))
@@ -135,6 +137,10 @@ static const struct {
 
 static bool operator_here(struct reader *r, size_t *ret_which, size_t *ret_end)
 {
+	int c = rd_cur(r);
+
+	if (c != '<' && c != '>' && c != '&')
+		return false;
 	for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
 		size_t pos = r->s.pos, n = 0;
 

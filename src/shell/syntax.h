@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SH_TEXT_MAX = 1 << 20, SH_DEPTH_MAX = 128, SH_NODES_MAX = 1 << 19 };
+enum { SH_TEXT_MAX = 1 << 20, SH_DEPTH_MAX = 128, SH_NODES_MAX = 1 << 18 };
 
 struct sh_place {
 	uint32_t at, len; /* bytes of the text */
