@@ -54,7 +54,7 @@ struct sh_made {
 
 /* ---- findings ---- */
 
-static void add(struct sh_findings *f, struct sh_finding x)
+void sh_findings_add(struct sh_findings *f, struct sh_finding x)
 {
 	if (f->n == f->room) {
 		size_t room = f->room ? f->room * 2 : 16;
@@ -66,6 +66,16 @@ static void add(struct sh_findings *f, struct sh_finding x)
 		f->room = room;
 	}
 	f->v[f->n++] = x;
+}
+
+const char *sh_findings_copy(struct sh_findings *f, const char *s, size_t len)
+{
+	struct sh_made *m = cs_calloc(1, sizeof *m + len + 1);
+
+	memcpy(m->text, s, len);
+	m->next = f->made;
+	f->made = m;
+	return m->text;
 }
 
 static const char *make(struct sh_findings *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -94,7 +104,7 @@ static void unknown(struct run *r, size_t i, const char *fmt)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	why = make(r->f, fmt, *word ? word : "a word that is not known", r->name);
 #pragma GCC diagnostic pop
-	add(r->f, (struct sh_finding){ .role = SH_ROLE_UNKNOWN, .arg = i, .text = a->text, .known = a->known, .why = why });
+	sh_findings_add(r->f, (struct sh_finding){ .role = SH_ROLE_UNKNOWN, .arg = i, .text = a->text, .known = a->known, .why = why });
 }
 
 static void take_does(struct run *r, uint32_t does, const struct hit *h)
@@ -215,16 +225,20 @@ static void emit(struct run *r, const struct sh_table *t, const struct sh_slot *
 {
 	struct sh_finding x = { .arg = i, .text = text, .known = known };
 
-	if (known == SH_LITERAL && !strcmp(text, "-") && (s->dash || s->role == SH_ROLE_READ || s->role == SH_ROLE_READ_TREE))
-		return;
 	for (int k = 0; k < 2; k++) {
 		x.role = k ? s->role2 : s->role;
+		/* Standard input or output; as a program, what comes from there is run. */
+		if (known == SH_LITERAL && !strcmp(text, "-") && (s->dash || x.role == SH_ROLE_READ || x.role == SH_ROLE_READ_TREE)) {
+			if (x.role == SH_ROLE_EXEC)
+				r->f->does |= SH_DOES_READ_STDIN_CODE;
+			continue;
+		}
 		x.lang = x.role == SH_ROLE_CODE ? t->strings + s->lang : NULL;
 		x.why = NULL;
 		if (x.role == SH_ROLE_UNKNOWN)
 			x.why = make(r->f, "what %s does with this is not in the table", r->name);
 		if (x.role != SH_ROLE_INERT)
-			add(r->f, x);
+			sh_findings_add(r->f, x);
 	}
 }
 
@@ -316,11 +330,11 @@ static void settle(struct run *r)
 
 static void command(struct run *r, size_t i, size_t end)
 {
-	if (i >= end)
+	if (i >= end) /* a carrier without a command */
 		return;
 	if (!r->f->command_at)
 		r->f->command_at = i;
-	add(r->f, (struct sh_finding){ .role = SH_ROLE_COMMAND, .arg = i, .end = end, .text = r->argv[i].text, .known = r->argv[i].known });
+	sh_findings_add(r->f, (struct sh_finding){ .role = SH_ROLE_COMMAND, .arg = i, .end = end, .text = r->argv[i].text, .known = r->argv[i].known });
 }
 
 /* The words from operand `op` on, as the one text that a shell gets: as far as it is known. */
@@ -333,7 +347,7 @@ static void join(struct run *r, size_t op)
 	if (op + 1 == r->n_operands) {
 		const struct sh_arg *a = &r->argv[r->operands[op]];
 
-		add(r->f, (struct sh_finding){ .role = SH_ROLE_SHELL, .arg = r->operands[op], .end = r->n, .text = a->text, .known = a->known });
+		sh_findings_add(r->f, (struct sh_finding){ .role = SH_ROLE_SHELL, .arg = r->operands[op], .end = r->n, .text = a->text, .known = a->known });
 		return;
 	}
 	for (size_t k = op; k < r->n_operands; k++)
@@ -352,13 +366,14 @@ static void join(struct run *r, size_t op)
 	}
 	m->next = r->f->made;
 	r->f->made = m;
-	add(r->f, (struct sh_finding){ .role = SH_ROLE_SHELL, .arg = r->operands[op], .end = r->n, .text = m->text, .known = known });
+	sh_findings_add(r->f, (struct sh_finding){ .role = SH_ROLE_SHELL, .arg = r->operands[op], .end = r->n, .text = m->text, .known = known });
 }
 
 static bool takes_rest(struct run *r, const struct sh_slot *s, size_t op)
 {
+	/* kubectl exec POD -- COMMAND */
 	if (s->form == SH_FORM_REST)
-		command(r, r->operands[op], r->n);
+		command(r, r->operands[op] + is_literal(&r->argv[r->operands[op]], "--"), r->n);
 	else if (s->form == SH_FORM_JOIN)
 		join(r, op);
 	else
@@ -476,11 +491,11 @@ static void maybe_option(struct run *r, size_t i)
 		return;
 	/* A file's name out of a pattern names, as an option, files beside it. */
 	if ((flags & SH_ROW_PURE) && !(flags & SH_ROW_READS) && r->argv[i].known == SH_PATTERN) {
-		add(r->f, (struct sh_finding){ .role = SH_ROLE_READ_TREE, .arg = i, .text = r->argv[i].text, .known = SH_PATTERN });
+		sh_findings_add(r->f, (struct sh_finding){ .role = SH_ROLE_READ_TREE, .arg = i, .text = r->argv[i].text, .known = SH_PATTERN });
 		return;
 	}
 	if (flags & SH_ROW_PURE) {
-		add(r->f, (struct sh_finding){ .role = SH_ROLE_READ, .arg = i, .text = "", .known = SH_DYNAMIC });
+		sh_findings_add(r->f, (struct sh_finding){ .role = SH_ROLE_READ, .arg = i, .text = "", .known = SH_DYNAMIC });
 		return;
 	}
 	if (r->unsure) /* once is enough, and many would be the caller's time */
@@ -776,6 +791,17 @@ static void assign(struct run *r, const struct layout *l, size_t from)
 	}
 }
 
+/* The same where words may be several but a command follows: its place is known, or it is not known where it begins. */
+static void assign_before_rest(struct run *r, const struct layout *l, size_t from)
+{
+	for (size_t i = from; i < r->n_operands && i - from < l->lead; i++)
+		if (is_many(&r->argv[r->operands[i]])) {
+			unknown(r, r->operands[i], "%s may be several words: what %s runs is not known");
+			break;
+		}
+	assign(r, l, from);
+}
+
 /* Some operand may be several words, or none: each gets every role that it may have. */
 static void assign_unsure(struct run *r, const struct layout *l, int count)
 {
@@ -803,7 +829,7 @@ static void assign_unsure(struct run *r, const struct layout *l, int count)
 			if (k < l->lead)
 				may = s->form == SH_FORM_ENVS || k == before || (k > before && more_before && (count < 0 || k + after < (size_t)count));
 			else if (k == l->lead && l->many)
-				may = s->form == SH_FORM_REST || s->form == SH_FORM_JOIN || ((before >= l->lead || more_before) && (after >= l->trail || more_after));
+				may = (before >= l->lead || more_before) && (after >= l->trail || more_after);
 			else
 				may = back == after || (back > after && more_after);
 			for (size_t d = 0; d < given; d++)
@@ -812,8 +838,6 @@ static void assign_unsure(struct run *r, const struct layout *l, int count)
 				continue;
 			if (given < sizeof seen)
 				seen[given++] = (uint8_t)k;
-			if (takes_rest(r, s, i))
-				return;
 			value(r, l->t, s, r->operands[i], text_of(r, i));
 		}
 		if (count < 0 && !l->many && (before >= l->n || (more_after && l->n)) && !(r->hit.row->flags & SH_ROW_INERT)) {
@@ -822,6 +846,28 @@ static void assign_unsure(struct run *r, const struct layout *l, int count)
 		}
 		before += counted;
 	}
+}
+
+static bool ends_in_rest(const struct layout *l)
+{
+	return l->n && (l->slot[l->n - 1].form == SH_FORM_REST || l->slot[l->n - 1].form == SH_FORM_JOIN);
+}
+
+/* NAME=VALUE before a command. Returns how many. */
+static size_t take_env(struct run *r, const struct layout *l)
+{
+	size_t n = 0;
+
+	if (!l->n || l->slot[0].form != SH_FORM_ENVS)
+		return 0;
+	for (; n < r->n_operands; n++) {
+		const struct sh_arg *a = &r->argv[r->operands[n]];
+
+		if (is_many(a) || !is_assignment(a->text))
+			break;
+		emit(r, l->t, &l->slot[0], r->operands[n], a->text, a->known);
+	}
+	return n;
 }
 
 static bool condition_holds(const struct run *r, const struct sh_pattern *p, size_t least, bool exact)
@@ -854,22 +900,15 @@ static void operands(struct run *r)
 		lay_out(r, p, &l);
 		take_does(r, p->does, &r->hit);
 		for (size_t x = l.n; x < p->n_slots; x++)
-			add(r->f, (struct sh_finding){ .role = l.slot[x].role, .text = l.t->strings + l.slot[x].lang, .known = SH_LITERAL });
-		if (exact) {
-			size_t from = 0;
-
-			if (l.n && l.slot[0].form == SH_FORM_ENVS)
-				for (; from < r->n_operands; from++) {
-					const struct sh_arg *a = &r->argv[r->operands[from]];
-
-					if (!is_assignment(a->text))
-						break;
-					emit(r, l.t, &l.slot[0], r->operands[from], a->text, a->known);
-				}
-			assign(r, &l, from);
+			sh_findings_add(r->f, (struct sh_finding){ .role = l.slot[x].role, .text = l.t->strings + l.slot[x].lang, .known = SH_LITERAL });
+		if (exact)
+			assign(r, &l, take_env(r, &l));
+		else if (ends_in_rest(&l))
+			assign_before_rest(r, &l, take_env(r, &l));
+		else
+			assign_unsure(r, &l, p->count);
+		if (exact)
 			return;
-		}
-		assign_unsure(r, &l, p->count);
 		/* With another number of words another pattern may be the one. */
 		if (p->count < 0)
 			return;
@@ -1106,7 +1145,7 @@ static void merge(struct sh_findings *to, struct sh_findings *from)
 		for (size_t k = 0; k < had && had <= 64 && !dup; k++)
 			dup = same(&to->v[k], &from->v[i]);
 		if (!dup)
-			add(to, from->v[i]);
+			sh_findings_add(to, from->v[i]);
 	}
 	to->does |= from->does;
 	to->does_why = to->does_why ? to->does_why : from->does_why;

@@ -109,3 +109,11 @@ size_t sh_table_count(const struct sh_table *t);
 /* argv[0] is the command's name (literal, without a directory); at least one word. Always fills *ret. */
 void sh_table_apply(const struct sh_table *t, const struct sh_arg *argv, size_t n, struct sh_findings *ret);
 void sh_findings_done(struct sh_findings *f);
+
+/* What a program for sed, awk or jq does besides printing.  What it names with certainty is added to *ret (may be NULL) as
+ * READ, WRITE and SHELL findings of word `arg`; what it names in another way, as DYNAMIC ones.  The answer is the worst of
+ * all; UNKNOWN means that the program was not understood, and then *ret is not complete. */
+enum sh_code_verdict { SH_CODE_HARMLESS, SH_CODE_READS, SH_CODE_WRITES, SH_CODE_EXECUTES, SH_CODE_UNKNOWN };
+enum sh_code_verdict sh_sed_judge(const char *script, size_t arg, struct sh_findings *ret);
+enum sh_code_verdict sh_awk_judge(const char *script, size_t arg, struct sh_findings *ret);
+enum sh_code_verdict sh_jq_judge(const char *script, size_t arg, struct sh_findings *ret);

@@ -108,3 +108,7 @@ int sh_rows_add(struct sh_rows *b, const char *text, size_t len, const char *ori
 /* Points into b. */
 void sh_rows_table(const struct sh_rows *b, struct sh_table *ret);
 void sh_rows_done(struct sh_rows *b);
+
+/* Findings, for table_code.c: text is copied. */
+void sh_findings_add(struct sh_findings *f, struct sh_finding x);
+const char *sh_findings_copy(struct sh_findings *f, const char *s, size_t len);
