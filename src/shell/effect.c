@@ -360,6 +360,57 @@ static void judge_code(struct walk *w, struct state *s, const struct arg *a, con
 	}
 }
 
+static void judge_role(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_finding *f, const struct value *in);
+
+/* sed, awk and jq are small enough to be read: true if this is one of them, and all that it does has been told. */
+static bool judge_small_code(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_finding *f, const struct arg *at,
+			     const struct value *in)
+{
+	static const struct {
+		const char *lang;
+		enum sh_code_verdict (*judge)(const char *script, size_t arg, struct sh_findings *ret);
+	} of[] = { { "sed", sh_sed_judge }, { "awk", sh_awk_judge }, { "jq", sh_jq_judge } };
+	struct sh_findings found = { 0 };
+	enum sh_code_verdict verdict = SH_CODE_UNKNOWN;
+	size_t i = 0;
+
+	if (!f->lang || f->known != SH_LITERAL || !f->text)
+		return false;
+	while (i < sizeof of / sizeof *of && strcmp(of[i].lang, f->lang))
+		i++;
+	if (i == sizeof of / sizeof *of)
+		return false;
+	verdict = of[i].judge(f->text, f->arg, &found);
+	for (size_t k = 0; k < found.n; k++)
+		judge_role(w, s, a, first, &found.v[k], in);
+	if (at->followed && verdict != SH_CODE_HARMLESS)
+		uncertain(w, at, "a program in %s comes through a variable or a substitution", f->lang);
+	if (verdict == SH_CODE_EXECUTES || verdict == SH_CODE_UNKNOWN) {
+		struct state sub = state_copy(w, s);
+
+		uncertain(w, at, verdict == SH_CODE_UNKNOWN ? "a program in %s that cannot be read" : "a program in %s that runs commands", f->lang);
+		/* sed's `e` without a command runs the line itself. */
+		if (verdict == SH_CODE_EXECUTES && !strcmp(f->lang, "sed") && in && in->known && !in->packed)
+			(void)walk_text(w, &sub, in->text, in->len, at->at, at->len, NULL);
+		/* ... and s///e what has been put in. */
+		if (verdict == SH_CODE_EXECUTES && !strcmp(f->lang, "sed") && *f->text == 's' && f->text[1]) {
+			struct cs_buf with CS_BUF_AUTO = CS_BUF(SHW_VALUE_MAX);
+			const char *c = f->text + 2;
+
+			for (; *c && *c != f->text[1]; c++)
+				c += *c == '\\' && c[1];
+			for (c += *c != 0; *c && *c != f->text[1]; c++) {
+				c += *c == '\\' && c[1];
+				cs_buf_char(&with, *c);
+			}
+			(void)walk_text(w, &sub, cs_buf_text(&with), with.len, at->at, at->len, NULL);
+		}
+		judge_code(w, s, at, f, f->lang);
+	}
+	sh_findings_done(&found);
+	return true;
+}
+
 static void judge_role(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_finding *f, const struct value *in)
 {
 	const struct arg *word = &a->v[first + f->arg < a->n ? first + f->arg : first];
@@ -420,7 +471,8 @@ static void judge_role(struct walk *w, struct state *s, const struct args *a, si
 		(void)walk_text(w, s, f->text, strlen(f->text), at.at, at.len, in);
 		break;
 	case SH_ROLE_CODE:
-		judge_code(w, s, &at, f, by);
+		if (!judge_small_code(w, s, a, first, f, &at, in))
+			judge_code(w, s, &at, f, by);
 		break;
 	case SH_ROLE_HOST:
 	case SH_ROLE_URL:
