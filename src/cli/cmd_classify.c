@@ -130,7 +130,6 @@ static void write_json(const struct sh_verdict *v, const char *text, bool pretty
 	cs_json_str(&j, "class", sh_class_name(v->class));
 	classify_json(&j, v);
 	cs_json_end(&j, '}');
-	cs_buf_char(out, '\n');
 }
 
 /* ---- for people ---- */

@@ -140,7 +140,6 @@ static int write_result(const struct sh *s, const struct session_result *res, in
 	cs_json_u64(&j, "changes_not_predicted", s->unexpected);
 	classify_json(&j, &s->v);
 	cs_json_end(&j, '}');
-	cs_buf_char(&out, '\n');
 	fd = open(s->json, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
 	if (fd < 0 || cs_write_all(fd, cs_buf_text(&out), out.len) < 0) {
 		say_error("cannot write the result to %s", s->json);
