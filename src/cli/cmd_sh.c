@@ -5,8 +5,8 @@
  * uncertain  runs in a transaction; what it changed is shown beside what was predicted, and committed if it ended well
  * unsafe     does not run
  *
- * What was judged is what runs: a command of literal words without a shell, everything else by the same bash whose
- * grammar it was judged by, without start-up files. */
+ * What was judged is what runs: a command or a pipeline of literal words from our own tree and without a shell, everything
+ * else by the bash whose grammar it was judged by, without start-up files. */
 #include "cli/change.h"
 #include "cli/classify.h"
 #include "cli/cli.h"
@@ -30,6 +30,7 @@ enum { EXIT_REFUSED = 125 };
 struct sh {
 	const char *profile, *workspace, *json, *text;
 	bool ask, keep;         /* keep: also what a failed command wrote */
+	bool direct;            /* no shell is needed */
 	struct profile p;
 	struct sh_policy policy;
 	struct cs_strv roots, argv;
@@ -68,16 +69,33 @@ static void tell_verdict(const struct sh *s)
 				  cs_escape_to(object, sizeof object, s->v.effects[i].object[0] ? s->v.effects[i].object : "(not known)"), s->v.effects[i].why);
 }
 
-/* The command as words: its own, or bash's. */
+/* The command as words: its own; those of a pipeline, for ourselves to run (stages.c); or bash's. */
 static void make_argv(struct sh *s)
 {
-	if (sh_direct(s->text, strlen(s->text), &s->argv))
-		return;
-	cs_strv_add(&s->argv, "bash");
-	cs_strv_add(&s->argv, "--norc");
-	cs_strv_add(&s->argv, "--noprofile");
-	cs_strv_add(&s->argv, "-c");
-	cs_strv_add(&s->argv, s->text);
+	struct cs_strv stages[SH_STAGES_MAX] = { 0 };
+	size_t n = sh_direct(s->text, strlen(s->text), stages);
+	CS_FREE char *self = n > 1 ? realpath("/proc/self/exe", NULL) : NULL;
+
+	s->direct = n == 1 || self;
+	if (!s->direct) {
+		static const char *const bash[] = { "bash", "--norc", "--noprofile", "-c" };
+
+		for (size_t i = 0; i < sizeof bash / sizeof *bash; i++)
+			cs_strv_add(&s->argv, bash[i]);
+		cs_strv_add(&s->argv, s->text);
+	}
+	if (self) {
+		cs_strv_add(&s->argv, self);
+		cs_strv_add(&s->argv, STAGES);
+		cs_strv_add(&s->p.files_read, self); /* it must be there inside */
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (self)
+			cs_strv_take(&s->argv, cs_printf("%zu", stages[i].n));
+		for (size_t k = 0; s->direct && k < stages[i].n; k++)
+			cs_strv_add(&s->argv, stages[i].v[k]);
+		cs_strv_done(&stages[i]);
+	}
 }
 
 /* ---- afterwards ---- */
@@ -170,7 +188,7 @@ static int run_safe(struct sh *s)
 	struct session_opts o = { .profile = &s->p, .workspace = s->workspace, .argv = s->argv.v };
 	int code;
 
-	s->path = strcmp(s->argv.v[0], "bash") ? "safe, without a shell" : "safe";
+	s->path = s->direct ? "safe, without a shell" : "safe";
 	if (s->p.workspace != PROFILE_WS_NONE)
 		s->p.workspace = PROFILE_WS_READ;
 	s->p.commit = PROFILE_COMMIT_NEVER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* direct.c - a command that needs no shell: its words are what is run. */
+/* direct.c - commands that need no shell: their words are what is run. */
 #include "shell/shell.h"
 
 #include "base/mem.h"
@@ -41,26 +41,43 @@ out:
 	return ret;
 }
 
-bool sh_direct(const char *text, size_t len, struct cs_strv *ret)
+static bool stage(const struct sh_command *c, struct cs_strv *ret)
+{
+	if (c->kind != SH_SIMPLE || c->assigns || c->redirects || !c->words || c->both)
+		return false;
+	for (const struct sh_word *w = c->words; w; w = w->next) {
+		char *word = literal(w);
+
+		if (!word)
+			return false;
+		cs_strv_take(ret, word);
+	}
+	return !is_builtin(ret->v[0]);
+}
+
+size_t sh_direct(const char *text, size_t len, struct cs_strv ret[SH_STAGES_MAX])
 {
 	struct sh_script *s = NULL;
 	struct cs_err err = { 0 };
+	const struct sh_command *c;
+	size_t n = 0;
 	uint32_t at;
 	bool ok;
 
 	if (sh_parse(text, len, &s, &at, &err) < 0)
-		return false;
-	ok = s->first && !s->first->next && s->first->kind == SH_SIMPLE && !s->first->assigns && !s->first->redirects && s->first->words;
-	for (const struct sh_word *w = ok ? s->first->words : NULL; w && ok; w = w->next) {
-		char *word = literal(w);
-
-		ok = word != NULL;
-		if (word)
-			cs_strv_take(ret, word);
+		return 0;
+	c = s->first && !s->first->next ? s->first : NULL;
+	if (c && c->kind == SH_PIPE && !c->redirects)
+		c = c->child;
+	ok = c != NULL;
+	for (; ok && c; c = c->next) {
+		ok = n < SH_STAGES_MAX && stage(c, &ret[n]);
+		n += n < SH_STAGES_MAX;
 	}
-	ok = ok && !is_builtin(ret->v[0]);
-	if (!ok)
-		cs_strv_done(ret);
 	sh_free(s);
-	return ok;
+	if (ok)
+		return n;
+	for (size_t i = 0; i < n; i++)
+		cs_strv_done(&ret[i]);
+	return 0;
 }

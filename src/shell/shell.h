@@ -17,6 +17,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "shell/table.h"
 
 enum sh_class { SH_SAFE, SH_UNCERTAIN, SH_UNSAFE };
@@ -82,6 +83,7 @@ struct sh_policy {
 void sh_classify(const char *text, size_t len, const struct sh_policy *p, struct sh_verdict *ret);
 void sh_verdict_done(struct sh_verdict *v);
 
-/* Is it one command of literal words, and no builtin?  Then *ret has them, and no shell is needed to run it. */
-struct cs_strv;
-bool sh_direct(const char *text, size_t len, struct cs_strv *ret);
+/* Is it one command, or a pipeline, of literal words and no builtins?  Then ret has the words of each, and no shell is needed
+ * to run it.  How many, or 0. */
+enum { SH_STAGES_MAX = 32 };
+size_t sh_direct(const char *text, size_t len, struct cs_strv ret[SH_STAGES_MAX]);
