@@ -97,6 +97,13 @@ static struct sh_command *end(const struct reader *r, struct sh_command *c)
 	return c;
 }
 
+/* To the end of what is last in it: blanks and a comment may have been read since. */
+static struct sh_command *cover(struct sh_command *c, struct sh_place last)
+{
+	c->place.len = last.at + last.len - c->place.at;
+	return c;
+}
+
 /* ---- redirections ---- */
 
 /* 2> or {fd}> here?  Then r stands on the operator after. */
@@ -322,8 +329,11 @@ static void redirects(struct reader *r, struct sh_command *c)
 		tail = &(*tail)->next;
 	if (!(*tail = redirect(r)))
 		return;
-	for (tail = &(*tail)->next; (*tail = redirect(r)); tail = &(*tail)->next)
-		;
+	for (;; tail = &(*tail)->next) {
+		cover(c, (*tail)->place);
+		if (!((*tail)->next = redirect(r)))
+			break;
+	}
 	if (!rd_is_break(rd_cur(r)))
 		unexpected(r, "an end of the command");
 }
@@ -375,7 +385,7 @@ static struct sh_command *function_body(struct reader *r, const char *name, size
 	if (!c->child)
 		unexpected(r, "the body of a function");
 	rd_leave(r);
-	return end(r, c);
+	return cover(c, c->child->place);
 }
 
 /* After its first word: "()" makes it a function. */
@@ -991,7 +1001,7 @@ static struct sh_command *coproc_command(struct reader *r, size_t from)
 		}
 	}
 	rd_leave(r);
-	return end(r, c);
+	return cover(c, c->child->place);
 }
 
 static struct sh_command *command(struct reader *r)
@@ -1044,7 +1054,7 @@ static struct sh_command *pipeline(struct reader *r)
 		tail = &first->next;
 		rd_blanks(r);
 	}
-	return end(r, pipe);
+	return cover(pipe, first->place);
 }
 
 /* bash 5.2 takes "time" as the first word of $(..) for a plain word, and for the reserved one when it runs that; later versions
@@ -1109,7 +1119,8 @@ static struct sh_command *timed(struct reader *r)
 		if (rd_cur(r) < 0 || rd_cur(r) == '\n' || (rd_cur(r) == ';' && !two(r, ';', ';', NULL) && !two(r, ';', '&', NULL))) {
 			if (first && top->kind == SH_TIME)
 				check_first_time(r, NULL, start);
-			end(r, c);
+			for (struct sh_command *k = top; k; k = k->child)
+				end(r, k);
 			r->depth = depth;
 			return top;
 		}
@@ -1118,7 +1129,7 @@ static struct sh_command *timed(struct reader *r)
 	if (first && top->kind == SH_TIME)
 		check_first_time(r, top->child, start);
 	for (c = top; c && c != *where; c = c->child)
-		end(r, c);
+		cover(c, (*where)->place);
 	r->depth = depth;
 	return top;
 }
@@ -1152,7 +1163,7 @@ static struct sh_command *and_or(struct reader *r)
 			left = node;
 			last = node->child->next = timed(r);
 		}
-		end(r, left);
+		cover(left, last->place);
 	}
 	r->depth = depth;
 	return left;
@@ -1208,7 +1219,7 @@ static struct sh_command *list(struct reader *r)
 	node = new_command(r, SH_SEQUENCE, r->s.pos);
 	node->place.at = first->place.at;
 	node->child = first;
-	return end(r, node);
+	return cover(node, c->place);
 }
 
 struct sh_script *rd_script(struct reader *r, int close)

@@ -107,6 +107,21 @@ static void print_param(struct printer *p, const struct sh_param *x, bool quoted
 	str(p, "}");
 }
 
+/* "!" or "time" without a command needs a new line or ';' after it. */
+static bool ends_bare(const struct sh_command *c)
+{
+	for (;;) {
+		if (c->kind == SH_NOT || c->kind == SH_TIME) {
+			if (!c->child)
+				return true;
+		} else if (c->kind != SH_SEQUENCE && c->kind != SH_AND && c->kind != SH_OR) {
+			return false;
+		}
+		for (c = c->child; c->next; c = c->next)
+			;
+	}
+}
+
 static void print_script(struct printer *p, const struct sh_script *s)
 {
 	struct printer inner = { .out = p->out, .bodies = CS_BUF(p->out->max) };
@@ -115,7 +130,7 @@ static void print_script(struct printer *p, const struct sh_script *s)
 		str(p, " ");
 		print_list(&inner, s->first);
 	}
-	if (inner.bodies.len)
+	if (inner.bodies.len || (s->first && ends_bare(s->first)))
 		new_line(&inner);
 	cs_buf_done(&inner.bodies);
 	str(p, ")");
@@ -324,11 +339,11 @@ static bool reserved_name(const struct sh_command *c)
 	return part && !part->next && part->kind == SH_LIT && rd_reserved(part->text);
 }
 
-static void print_simple(struct printer *p, const struct sh_command *c)
+static void print_simple(struct printer *p, const struct sh_command *c, bool coproc)
 {
-	bool first = true, early = c->redirects && reserved_name(c);
+	bool first = true, early = c->redirects && (coproc || reserved_name(c));
 
-	/* >x if: the redirection is what makes it a word */
+	/* >x if, coproc >x a if: the redirection is what makes it a word */
 	if (early)
 		print_redirects(p, c->redirects);
 	for (const struct sh_assign *a = c->assigns; a; a = a->next, first = false) {
@@ -441,7 +456,7 @@ static void print_kind(struct printer *p, const struct sh_command *c)
 {
 	switch (c->kind) {
 	case SH_SIMPLE:
-		print_simple(p, c);
+		print_simple(p, c, /* coproc= */ false);
 		break;
 	case SH_PIPE:
 		print_children(p, c, " | ");
@@ -507,7 +522,10 @@ static void print_kind(struct printer *p, const struct sh_command *c)
 		str(p, "coproc ");
 		if (c->name)
 			cs_buf_fmt(p->out, "%s ", c->name);
-		print_command(p, c->child);
+		if (c->child->kind == SH_SIMPLE)
+			print_simple(p, c->child, /* coproc= */ true);
+		else
+			print_command(p, c->child);
 		break;
 	default:
 		break;

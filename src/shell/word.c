@@ -214,6 +214,7 @@ static void backtick(struct reader *r, struct build *b, bool quoted, bool plain_
 	r->late++;
 	r->s = inner;
 	r->substitutions = 0;
+	r->first_in_substitution = true; /* as in $(..), so that it can be printed as one */
 	s = rd_script(r, -1);
 	r->s = outer;
 	r->substitutions = substitutions;
@@ -727,13 +728,13 @@ static void regex(struct reader *r, struct build *b)
 			return;
 		}
 		next = rd_after(r, r->s.pos + 1, NULL);
-		if (c == '$' && (rd_is_break(next) || next == '|')) {
-			if (next == '(')
-				rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "$( in a regular expression");
+		if (c == '$' && next == '(' && depth)
+			rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "$( within parentheses of a regular expression");
+		if (c == '$' && next != '(' && (rd_is_break(next) || next == '|')) {
 			take(r, b, PLAIN, 1);
 			continue;
 		}
-		if (c == '$' && next != '{' && !rd_name_char(next) && !special(next) && next != '"' && next != '\'')
+		if (c == '$' && next != '{' && next != '(' && !rd_name_char(next) && !special(next) && next != '"' && next != '\'')
 			rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "$ before something else in a regular expression");
 		if (common(r, b, c))
 			continue;
@@ -898,7 +899,8 @@ struct sh_word *rd_body(struct reader *r, bool quoted)
 
 	start(&b);
 	b.here = true;
-	gather(r, &b, QUOTED);
+	if (r->s.pos == r->s.end)
+		gather(r, &b, QUOTED);
 	if (quoted)
 		take(r, &b, QUOTED, r->s.end - r->s.pos);
 	while ((c = rd_peek(r, r->s.pos)) >= 0) {
