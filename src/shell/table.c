@@ -37,6 +37,7 @@ struct run {
 	unsigned modes;
 	uint32_t *operands;
 	size_t n_operands;
+	bool no_pager;
 	bool unsure;               /* a word may be an option: said once */
 	struct deferred {          /* arguments whose role the mode decides */
 		const struct sh_table *t;
@@ -112,6 +113,7 @@ static void take_does(struct run *r, uint32_t does, const struct hit *h)
 	r->f->does |= does & 0xffff;
 	r->f->appends_words |= (does & SH_ALSO_APPENDS) != 0;
 	r->f->stdin_words |= (does & SH_ALSO_STDIN_WORDS) != 0;
+	r->no_pager |= (does & SH_ALSO_NO_PAGER) != 0;
 	if (does && h->row->why && !r->f->does_why)
 		r->f->does_why = h->t->strings + h->row->why;
 }
@@ -480,12 +482,40 @@ static void operand(struct run *r, size_t i)
 	r->operands[r->n_operands++] = (uint32_t)i;
 }
 
+static bool has_effect(const struct sh_table *t, const struct sh_opt *o)
+{
+	bool effect = o->modes || o->does;
+
+	for (size_t k = 0; k < o->n_slots; k++) {
+		const struct sh_slot *s = &t->slots[o->slot + k];
+
+		effect |= s->role2 || (s->role != SH_ROLE_INERT && s->role != SH_ROLE_READ) || s->form != SH_FORM_PLAIN;
+	}
+	return effect;
+}
+
+/* A word of find is an option only as a whole: whether the pattern matches the name of one that does something.  (Every
+ * such option of find is in the row.) */
+static bool pattern_may_act(const struct run *r, const char *pattern)
+{
+	const struct hit *h = &r->hit;
+
+	if (strpbrk(pattern, "(\\[") || strlen(pattern) > 256)
+		return true;
+	for (size_t k = 0; k < h->row->n_opts; k++) {
+		const struct sh_opt *o = &h->t->opts[h->row->opt + k];
+
+		if (has_effect(h->t, o) && cs_glob(pattern, h->t->strings + o->name))
+			return true;
+	}
+	return false;
+}
+
 static void maybe_option(struct run *r, size_t i)
 {
 	uint32_t flags = r->hit.row->flags;
 
-	/* No option of find and its like has a dot in it. */
-	if ((flags & SH_ROW_FIND) && r->argv[i].known == SH_PATTERN && strchr(r->argv[i].text, '.') && !strpbrk(r->argv[i].text, "[(\\"))
+	if ((flags & SH_ROW_FIND) && r->argv[i].known == SH_PATTERN && !pattern_may_act(r, r->argv[i].text))
 		return;
 	if (flags & SH_ROW_INERT)
 		return;
@@ -559,7 +589,9 @@ static size_t arguments(struct run *r, const struct option *o, size_t i, size_t 
 
 static void take(struct run *r, const struct option *o)
 {
-	r->modes |= o->o->modes;
+	/* Modes are the row's own: an option from above has none here. */
+	if (o->o >= o->t->opts + r->hit.row->opt && o->o < o->t->opts + r->hit.row->opt + r->hit.row->n_opts)
+		r->modes |= o->o->modes;
 	if (o->o->does)
 		take_does(r, o->o->does, &r->hit);
 }
@@ -1110,6 +1142,8 @@ static void apply_with(const struct sh_table *t, const struct sh_arg *argv, size
 	if (n > OPERANDS_INLINE)
 		r.operands = heap = cs_calloc(n, sizeof *heap);
 	apply_row(&r);
+	if (r.no_pager)
+		ret->does &= ~(unsigned)SH_DOES_TERMINAL;
 }
 
 /* Whether this layer alone says anything of the command or its subcommands. */

@@ -54,7 +54,7 @@ struct sh_pattern {
 	uint8_t spare[3];
 };
 
-enum { SH_ALSO_APPENDS = 1 << 16, SH_ALSO_STDIN_WORDS = 1 << 17 };
+enum { SH_ALSO_APPENDS = 1 << 16, SH_ALSO_STDIN_WORDS = 1 << 17, SH_ALSO_NO_PAGER = 1 << 18 };
 
 enum sh_row_flag {
 	SH_ROW_GNU = 1 << 0,      /* getopt_long with every long option listed: abbreviations; --help, --version */

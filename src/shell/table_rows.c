@@ -82,7 +82,7 @@ static const struct {
 	{ "network", SH_DOES_NETWORK }, { "privilege", SH_DOES_PRIVILEGE }, { "persist", SH_DOES_PERSIST },
 	{ "process", SH_DOES_PROCESS }, { "device", SH_DOES_DEVICE }, { "write_cwd", SH_DOES_WRITE_CWD },
 	{ "exec_cwd", SH_DOES_EXEC_CWD }, { "stdin_code", SH_DOES_READ_STDIN_CODE }, { "system", SH_DOES_SYSTEM },
-	{ "unknown", SH_DOES_UNKNOWN }, { "state", SH_DOES_BUILTIN_STATE }, { "secret", SH_DOES_SECRET },
+	{ "unknown", SH_DOES_UNKNOWN }, { "state", SH_DOES_BUILTIN_STATE }, { "secret", SH_DOES_SECRET }, { "terminal", SH_DOES_TERMINAL },
 	{ "appends", SH_ALSO_APPENDS }, { "stdin_words", SH_ALSO_STDIN_WORDS },
 }, flag_names[] = {
 	{ "gnu", SH_ROW_GNU }, { "stop", SH_ROW_STOP }, { "words", SH_ROW_WORDS }, { "noopt", SH_ROW_NOOPT },
@@ -315,6 +315,8 @@ static int read_suffixes(struct reader *r, struct word *w, struct sh_opt *o)
 			e = read_does(r, tail, &o->does);
 		} else if (w->s[i - 1] == '/' && is(tail, "end")) {
 			o->last = 1;
+		} else if (w->s[i - 1] == '/' && is(tail, "nopager")) {
+			o->does |= SH_ALSO_NO_PAGER;
 		} else if (w->s[i - 1] == ':') {
 			/* code:LANG and remote:ROLE are roles */
 			if ((i >= 6 && !memcmp(w->s + i - 5, "code:", 5)) || (i >= 8 && !memcmp(w->s + i - 7, "remote:", 7)))
