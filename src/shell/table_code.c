@@ -2,8 +2,8 @@
 /* table_code.c - whether a program for sed, awk or jq does more than print.
  *
  * These are readers of the three languages that know just enough to find every place where a file is opened or a program
- * is run.  Where versions of sed and awk read a text in different ways (a delimiter within brackets), and where ours may
- * be wrong about where a regular expression ends, the answer is UNKNOWN. */
+ * is run.  Where versions of sed and awk read a text in different ways, and where ours may be wrong about where a
+ * regular expression ends, the answer is UNKNOWN. */
 #include "shell/table_internal.h"
 
 #include <ctype.h>
@@ -33,7 +33,8 @@ static void found(struct code *c, enum sh_code_verdict v, const char *text, size
 
 /* ---- sed ---- */
 
-/* Up to the closing delimiter; p is behind it then. */
+/* Up to the closing delimiter; p is behind it then.  A delimiter within brackets does not close; to a sed that thinks it
+ * does, the expression ends in an open bracket, which is an error. */
 static bool sed_part(struct code *c, char delimiter, bool regex)
 {
 	for (; *c->p && *c->p != delimiter; c->p++) {
@@ -48,18 +49,18 @@ static bool sed_part(struct code *c, char delimiter, bool regex)
 			q += *q == '^';
 			q += *q == ']';
 			for (; *q != ']'; q++) {
-				/* Behind a backslash it is no end to anybody. */
-				if (*q == '\\' && q[1] && q[1] != '\n') {
+				/* Whether \] closes is not the same everywhere. */
+				if (!*q || *q == '\n' || (*q == '\\' && (q[1] == ']' || q[1] == '\n' || !q[1])))
+					return false;
+				if (*q == '\\') {
 					q++;
 					continue;
 				}
-				if (!*q || *q == '\n' || *q == delimiter)
-					return false; /* some take it as the end, some do not */
 				if (*q == '[' && strchr(".:=", q[1]) && q[1]) {
 					char kind[3] = { q[1], ']', '\0' };
 					const char *end = strstr(q + 2, kind);
 
-					if (!end || memchr(q, delimiter, (size_t)(end - q)) || memchr(q, '\n', (size_t)(end - q)))
+					if (!end || memchr(q, '\n', (size_t)(end - q)))
 						return false;
 					q = end + 1;
 				}
@@ -307,6 +308,7 @@ static bool awk_string(struct awk *a)
 	return true;
 }
 
+/* As in sed: to an awk that ends it at a slash within brackets, it is an error. */
 static bool awk_regex(struct awk *a)
 {
 	bool bracket = false;
@@ -315,7 +317,7 @@ static bool awk_regex(struct awk *a)
 		if (!*a->c.p || *a->c.p == '\n')
 			return false;
 		if (*a->c.p == '\\') {
-			if (!*++a->c.p || *a->c.p == '\n')
+			if (!*++a->c.p || *a->c.p == '\n' || (bracket && *a->c.p == ']'))
 				return false;
 		} else if (*a->c.p == '[' && !bracket) {
 			bracket = true;
@@ -327,11 +329,9 @@ static bool awk_regex(struct awk *a)
 			char kind[3] = { a->c.p[1], ']', '\0' };
 			const char *end = strstr(a->c.p + 2, kind);
 
-			if (!end || memchr(a->c.p, '/', (size_t)(end - a->c.p)) || memchr(a->c.p, '\n', (size_t)(end - a->c.p)))
+			if (!end || memchr(a->c.p, '\n', (size_t)(end - a->c.p)))
 				return false;
 			a->c.p = end + 1;
-		} else if (*a->c.p == '/') {
-			return false; /* within brackets: some end here */
 		} else if (*a->c.p == ']') {
 			bracket = false;
 		}

@@ -387,7 +387,7 @@ TEST(programs_for_sed_that_write_or_execute_are_found)
 		{ "w out", "w write:out" }, { "/x/w out file;p", "w write:out file;p" }, { "s/a/b/w out", "w write:out" }, { "s/a/b/gpw out", "w write:out" },
 		{ "W out", "w write:out" }, { "r in", "r read:in" }, { "R in", "r read:in" }, { "s/x/y/;r in\np", "r read:in" }, { "w /dev/stdout", "h" },
 		{ "1e rm -rf x", "x shell:rm -rf x" }, { "e", "x shell$" }, { "s/.*/ls/e", "x shell$" }, { "s/a/b/ge", "x shell$" }, { "{e id\n}", "x shell:id" },
-		{ "a\\\nw x\nw y", "w write:y" }, { "s/[/]/x/", "?" }, { "s/a/b", "?" }, { "s/a/b/Q", "?" }, { "k", "?" }, { "p w", "?" }, { "/a", "?" }, { "sxaxbx", "?" },
+		{ "a\\\nw x\nw y", "w write:y" }, { "s/[/]/x/", "h" }, { "s/[^/]*$//w x", "w write:x" }, { "s/[\\]/]/e/", "?" }, { "/[/w]x/p", "h" }, { "s/a/b", "?" }, { "s/a/b/Q", "?" }, { "k", "?" }, { "p w", "?" }, { "/a", "?" }, { "sxaxbx", "?" },
 		{ "s/\\//w x/", "h" }, { "s,a\\,w x,b,", "h" }, { "s/a/b\\\nw x/", "h" }, { "3~", "?" }, { "v", "?" }, { "}w x", "?" },
 	};
 	JUDGE(sh_sed_judge, v);
@@ -402,7 +402,7 @@ TEST(programs_for_awk_that_write_or_execute_are_found)
 		{ "{print > \"a\" $1}", "w write$" }, { "{print a,\nb > \"o\"}", "w write:o" }, { "{printf(\"%s\", $1) > \"o\"}", "w write:o" }, { "{print > \"/dev/stderr\"}", "h" },
 		{ "{print | \"sort\"}", "x shell:sort" }, { "{system(\"rm -rf x\")}", "x shell:rm -rf x" }, { "{system (\"rm \" $1)}", "x shell$" }, { "BEGIN{while((\"id\" | getline x)>0)print x}", "x shell:id shell$" },
 		{ "{print |& \"cmd\"}", "x shell:cmd" }, { "{getline line < \"f\"; print line}", "r read:f" }, { "{while ((getline l < f) > 0) n++}", "r read$" }, { "{getline; print}", "h" },
-		{ "@load \"x\"", "?" }, { "BEGIN{ARGV[1]=\"x\"}", "?" }, { "{a++ /x/ b}", "?" }, { "{print \"x", "?" }, { "{print /[/]/}", "?" }, { "BEGIN{@f()}", "?" }, { "{print > \"/inet/tcp/0/h/1\"}", "?" },
+		{ "@load \"x\"", "?" }, { "BEGIN{ARGV[1]=\"x\"}", "?" }, { "{a++ /x/ b}", "?" }, { "{print \"x", "?" }, { "{print /[/]/}", "h" }, { "/[/]system(/{print > \"x\"}", "w write:x" }, { "BEGIN{@f()}", "?" }, { "{print > \"/inet/tcp/0/h/1\"}", "?" },
 		{ "/re/ # system(\n{print}", "h" }, { "{print\\\n> \"o\"}", "w write:o" }, { "{print (1)(2) > \"o\"}", "w write:o" }, { "function f(x){return x>1} {print f($1)}", "h" },
 		{ "{ print $1 }\n$2 > 3 { n++ }", "h" }, { "{x = $1 / system(\"id\") / 2}", "x shell:id" }, { "{print \"a\\\"b\" > \"x\"}", "w write:x" },
 	};
