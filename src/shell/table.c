@@ -1005,6 +1005,14 @@ static void find_words(struct run *r)
 	}
 }
 
+/* --include=*.c: whatever files it stands for, all of them are this option. */
+static bool pattern_is_option(const struct sh_arg *a)
+{
+	size_t sure = strcspn(a->text, "*?[\\(");
+
+	return a->known == SH_PATTERN && a->text[0] == '-' && a->text[1] == '-' && a->text[2] && memchr(a->text, '=', sure);
+}
+
 /* Options and operands from word i on. */
 static void ordinary_words(struct run *r, size_t i)
 {
@@ -1017,7 +1025,7 @@ static void ordinary_words(struct run *r, size_t i)
 		i = old_options(r, i) + 1;
 	for (; i < r->n; i++) {
 		const struct sh_arg *a = &r->argv[i];
-		bool known_start = a->known == SH_LITERAL || a->known == SH_PREFIX;
+		bool known_start = a->known == SH_LITERAL || a->known == SH_PREFIX || pattern_is_option(a);
 
 		if (!over && known_start && a->text[0] == '-' && (a->text[1] || a->known == SH_PREFIX)) {
 			if (is_literal(a, "--")) {
