@@ -647,6 +647,10 @@ void sh_rows_init(struct sh_rows *b)
 		.patterns = CS_BUF(4 << 20), .slots = CS_BUF(2 << 20), .macros = CS_BUF(1 << 20),
 	};
 	cs_buf_char(&b->strings, '\0');
+	/* The first of each is no one's, so that there always is an array to point into. */
+	cs_buf_add(&b->opts, &(struct sh_opt){ 0 }, sizeof(struct sh_opt));
+	cs_buf_add(&b->patterns, &(struct sh_pattern){ 0 }, sizeof(struct sh_pattern));
+	cs_buf_add(&b->slots, &(struct sh_slot){ 0 }, sizeof(struct sh_slot));
 }
 
 void sh_rows_done(struct sh_rows *b)
