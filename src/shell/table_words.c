@@ -201,6 +201,10 @@ static size_t option(struct tbl_run *r, const struct option *o, size_t i, const 
 	take(r, o);
 	if (o->o->arg == SH_ARG_NONE)
 		return i;
+	if (attached && o->t->slots[o->o->slot].form == SH_FORM_UNTIL) {
+		tbl_unknown(r, i, "%s: the command of %s stands in words of its own");
+		return i;
+	}
 	if (attached) {
 		tbl_value(r, o->t, &o->t->slots[o->o->slot], i, attached);
 		return arguments(r, o, i, 1);
