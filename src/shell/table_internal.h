@@ -33,6 +33,8 @@ struct sh_slot {
 	uint32_t lang;         /* into strings; 0: none */
 };
 
+/* What follows is operands; alone on the line, it shows something and no more. */
+enum { SH_LAST_END = 1, SH_LAST_ONLY = 2 };
 enum { SH_ARG_NONE, SH_ARG_NEEDED, SH_ARG_ATTACHED };
 
 struct sh_opt {
@@ -41,7 +43,7 @@ struct sh_opt {
 	uint32_t modes;
 	uint16_t slot;
 	uint8_t n_slots, arg;
-	uint8_t last;          /* what follows it are operands */
+	uint8_t last;          /* SH_LAST_*: */
 	uint8_t prefix;        /* -I*: the rest of the word is its argument */
 	uint8_t spare[2];
 };

@@ -314,7 +314,9 @@ static int read_suffixes(struct reader *r, struct word *w, struct sh_opt *o)
 		if (w->s[i - 1] == '!') {
 			e = read_does(r, tail, &o->does);
 		} else if (w->s[i - 1] == '/' && is(tail, "end")) {
-			o->last = 1;
+			o->last |= SH_LAST_END;
+		} else if (w->s[i - 1] == '/' && is(tail, "only")) {
+			o->last |= SH_LAST_ONLY;
 		} else if (w->s[i - 1] == '/' && is(tail, "nopager")) {
 			o->does |= SH_ALSO_NO_PAGER;
 		} else if (w->s[i - 1] == ':') {

@@ -322,7 +322,7 @@ static size_t short_options(struct tbl_run *r, size_t i, bool *ends)
 			tbl_unknown(r, i, "unknown option %s of %s");
 			return i;
 		}
-		*ends |= o.o->last;
+		*ends |= (o.o->last & SH_LAST_END) != 0;
 		if (o.o->arg == SH_ARG_NONE) {
 			take(r, &o);
 			continue;
@@ -452,13 +452,13 @@ static void ordinary_words(struct tbl_run *r, size_t i)
 				over = true;
 			} else if (a->text[1] == '-' && !(flags & SH_ROW_WORDS && !a->text[2])) {
 				struct option o;
-				bool last = find_option(r, a->text, strcspn(a->text, "="), &o) && o.o->last;
+				bool last = find_option(r, a->text, strcspn(a->text, "="), &o) && (o.o->last & SH_LAST_END);
 
 				i = long_option(r, i);
 				over |= last;
 			} else if (flags & SH_ROW_WORDS) {
 				struct option o;
-				bool last = a->known == SH_LITERAL && find_option(r, a->text, strlen(a->text), &o) && o.o->last;
+				bool last = a->known == SH_LITERAL && find_option(r, a->text, strlen(a->text), &o) && (o.o->last & SH_LAST_END);
 
 				i = word_option(r, i);
 				over |= last;
@@ -520,10 +520,21 @@ static size_t subcommand(struct tbl_run *r)
 	return at + 1;
 }
 
+/* gcc --version and nothing else: the effects of the row are not those of this. */
+static bool only_shows(const struct tbl_run *r)
+{
+	struct option o;
+
+	return r->n == 2 && r->argv[1].known == SH_LITERAL && r->argv[1].text[0] == '-' &&
+	       find_option(r, r->argv[1].text, strlen(r->argv[1].text), &o) && (o.o->last & SH_LAST_ONLY);
+}
+
 void tbl_apply_row(struct tbl_run *r)
 {
 	size_t from = 1;
 
+	if (only_shows(r))
+		return;
 	for (;;) {
 		uint32_t flags = r->hit.row->flags;
 
