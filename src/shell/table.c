@@ -61,10 +61,10 @@ static void apply_with(const struct sh_table *t, const struct sh_arg *argv, size
 		return;
 	}
 	snprintf(r.name, sizeof r.name, "%s", argv[0].text);
-	/* An argument that may be many words is both an argument and an operand. */
-	r.operands = inline_operands;
+	/* A word is at most one operand. */
 	if (n > OPERANDS_INLINE)
-		r.operands = heap = cs_calloc(n, sizeof *heap);
+		heap = cs_calloc(n, sizeof *heap);
+	r.operands = heap ? heap : inline_operands;
 	tbl_apply_row(&r);
 	if (r.no_pager)
 		ret->does &= ~(unsigned)SH_DOES_TERMINAL;

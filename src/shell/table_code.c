@@ -236,7 +236,9 @@ static bool sed_command(struct code *c)
 		if (!ispunct((unsigned char)*c->p) || *c->p == '\\')
 			return false;
 		what = *c->p++;
-		return sed_part(c, what, /* regex= */ false) && sed_part(c, what, /* regex= */ false) && sed_end(c);
+		if (!sed_part(c, what, /* regex= */ false))
+			return false;
+		return sed_part(c, what, /* regex= */ false) && sed_end(c);
 	default:
 		return false;
 	}

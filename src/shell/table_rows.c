@@ -223,7 +223,7 @@ static int read_slot(struct reader *r, struct word w, struct sh_slot *ret)
 
 static int add_slot(struct reader *r, struct word w, bool operand)
 {
-	struct sh_slot s;
+	struct sh_slot s = { 0 };
 	int e = read_slot(r, w, &s);
 
 	if (e < 0)

@@ -300,9 +300,9 @@ void tbl_command(struct tbl_run *r, size_t i, size_t end)
 /* The words from operand `op` on, as the one text that a shell gets: as far as it is known. */
 static void join(struct tbl_run *r, size_t op)
 {
-	size_t size = 0, len = 0;
-	struct sh_made *m;
+	struct cs_buf text CS_BUF_AUTO = CS_BUF(16 << 20);
 	enum sh_known known = SH_LITERAL;
+	const char *joined;
 
 	if (op + 1 == r->n_operands) {
 		const struct sh_arg *a = &r->argv[r->operands[op]];
@@ -310,23 +310,20 @@ static void join(struct tbl_run *r, size_t op)
 		sh_findings_add(r->f, (struct sh_finding){ .role = SH_ROLE_SHELL, .arg = r->operands[op], .end = r->n, .text = a->text, .known = a->known });
 		return;
 	}
-	for (size_t k = op; k < r->n_operands; k++)
-		size += strlen(r->argv[r->operands[k]].text) + 1;
-	m = cs_calloc(1, sizeof *m + size + 1);
 	for (size_t k = op; k < r->n_operands && known == SH_LITERAL; k++) {
 		const struct sh_arg *a = &r->argv[r->operands[k]];
-		size_t n = a->known == SH_LITERAL || a->known == SH_PREFIX ? strlen(a->text) : 0;
 
-		if (len)
-			m->text[len++] = ' ';
-		memcpy(m->text + len, a->text, n);
-		len += n;
+		if (k > op)
+			cs_buf_char(&text, ' ');
+		if (a->known == SH_LITERAL || a->known == SH_PREFIX)
+			cs_buf_str(&text, a->text);
 		if (a->known != SH_LITERAL)
 			known = SH_PREFIX;
 	}
-	m->next = r->f->made;
-	r->f->made = m;
-	sh_findings_add(r->f, (struct sh_finding){ .role = SH_ROLE_SHELL, .arg = r->operands[op], .end = r->n, .text = m->text, .known = known });
+	if (text.over) /* then it is only the beginning */
+		known = SH_PREFIX;
+	joined = sh_findings_copy(r->f, cs_buf_text(&text), text.len);
+	sh_findings_add(r->f, (struct sh_finding){ .role = SH_ROLE_SHELL, .arg = r->operands[op], .end = r->n, .text = joined, .known = known });
 }
 
 bool tbl_takes_rest(struct tbl_run *r, const struct sh_slot *s, size_t op)
