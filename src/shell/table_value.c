@@ -17,10 +17,11 @@ void sh_findings_add(struct sh_findings *f, struct sh_finding x)
 {
 	if (f->n == f->room) {
 		size_t room = f->room ? f->room * 2 : 16;
-		struct sh_finding *v = realloc(f->v, room * sizeof *v);
+		struct sh_finding *v = cs_calloc(room, sizeof *v);
 
-		if (!v)
-			abort(); /* as cs_calloc: to go on without a finding would be to call it harmless */
+		if (f->n)
+			memcpy(v, f->v, f->n * sizeof *v);
+		free(f->v);
 		f->v = v;
 		f->room = room;
 	}
