@@ -537,6 +537,8 @@ static void judge_does(struct walk *w, struct state *s, const struct args *a, si
 		effect_add(w, SH_EFFECT_WRITE, s->cwd ? s->cwd : "", by, &a->v[first], NULL);
 		uncertain(w, &a->v[first], "%s writes files in the directory", by);
 	}
+	if (f->does & SH_DOES_TERMINAL)
+		uncertain(w, &a->v[first], "%s runs a pager, or takes commands, where its output is a terminal", by);
 	if (f->does & SH_DOES_UNKNOWN)
 		uncertain(w, &a->v[first], "%s", f->does_why ? f->does_why : "what it does is not known to the table of commands");
 	if (f->does & SH_DOES_READ_STDIN_CODE) {
