@@ -70,6 +70,8 @@ size_t rd_bare(const struct reader *r, char *dst, size_t size, size_t *ret_end);
 void rd_dollar_quote(struct reader *r);               /* after $': what it means into scratch */
 void rd_single(struct reader *r);                     /* after ': into scratch */
 size_t rd_close_paren(struct reader *r, size_t pos);  /* as bash matches pairs, from after the opening one; SIZE_MAX: none */
+void rd_no_close(struct reader *r, size_t from, const char *what) __attribute__((noreturn, cold));
+void rd_refuse_continuation(struct reader *r, size_t from, size_t to);
 bool rd_shown(const char *text, size_t len);          /* UTF-8, and all of it is seen */
 bool rd_is_name(const char *s, size_t len);
 static inline bool rd_name_start(int c)

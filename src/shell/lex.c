@@ -382,6 +382,23 @@ size_t rd_close_paren(struct reader *r, size_t pos)
 	return SIZE_MAX;
 }
 
+/* rd_close_paren() found none.  It does not look into $(..), where a here-document or a comment can hide what it counts. */
+void rd_no_close(struct reader *r, size_t from, const char *what)
+{
+	bool certain = !memmem(r->s.t + from + 2, r->s.end - from - 2, "$(", 2);
+
+	rd_fail(r, certain ? CS_E_INVALID : CS_E_UNSUPPORTED, from, "no closing )) of %s", what);
+}
+
+/* bash joins lines as it counts parentheses, and only then reads commands: a comment would go on. */
+void rd_refuse_continuation(struct reader *r, size_t from, size_t to)
+{
+	const char *at = memmem(r->s.t + from, to - from, "\\\n", 2);
+
+	if (at)
+		rd_fail(r, CS_E_UNSUPPORTED, (size_t)(at - r->s.t), "a line that goes on within (( that is no arithmetic");
+}
+
 /* One line of a here-document as bash sees it: over newlines that a backslash hides.  Sets where it ends (at its newline) and
  * whether it is the delimiter. */
 struct line {

@@ -483,7 +483,7 @@ static struct sh_command *parenthesis(struct reader *r)
 	if (two(r, '(', '(', &inside)) {
 		close = rd_close_paren(r, inside);
 		if (close == SIZE_MAX)
-			rd_fail(r, CS_E_INVALID, from, "no closing )) of ((");
+			rd_no_close(r, from, "((");
 		if (rd_peek(r, close + 1) == '\\' && rd_peek(r, close + 2) == '\n')
 			rd_fail(r, CS_E_UNSUPPORTED, close, "a line that goes on between )) of ((");
 		if (rd_peek(r, close + 1) == ')') {
@@ -496,6 +496,11 @@ static struct sh_command *parenthesis(struct reader *r)
 		}
 		if (memmem(r->s.t + inside, close - inside, "<<", 2))
 			rd_fail(r, CS_E_UNSUPPORTED, from, "<< within (( that is no arithmetic");
+		if (rd_peek(r, close + 1) == '\n')
+			rd_fail(r, CS_E_UNSUPPORTED, close, "a new line right after the first ) of ((");
+		rd_refuse_continuation(r, inside, close);
+		if (r->here && memchr(r->s.t + inside, '\n', close - inside))
+			rd_fail(r, CS_E_UNSUPPORTED, from, "a new line within (( that is no arithmetic, and a here-document waiting");
 		r->inner = inside - 1;
 		r->inner_close = close;
 	}

@@ -341,7 +341,7 @@ static bool reserved_name(const struct sh_command *c)
 
 static void print_simple(struct printer *p, const struct sh_command *c, bool coproc)
 {
-	bool first = true, early = c->redirects && (coproc || reserved_name(c));
+	bool first = true, early = c->redirects && !c->assigns && (coproc || reserved_name(c));
 
 	/* >x if, coproc >x a if: the redirection is what makes it a word */
 	if (early)

@@ -136,7 +136,7 @@ static void arithmetic_or_not(struct reader *r, struct build *b, bool quoted, si
 	size_t first = r->s.pos, end = rd_close_paren(r, second + 1);
 
 	if (end == SIZE_MAX)
-		rd_fail(r, CS_E_INVALID, from, "no closing )) of $((");
+		rd_no_close(r, from, "$((");
 	if (rd_peek(r, end + 1) == '\\' && rd_peek(r, end + 2) == '\n')
 		rd_fail(r, CS_E_UNSUPPORTED, end, "a line that goes on between )) of $((");
 	if (rd_peek(r, end + 1) == ')') {
@@ -148,7 +148,8 @@ static void arithmetic_or_not(struct reader *r, struct build *b, bool quoted, si
 	}
 	end = rd_close_paren(r, first);
 	if (end == SIZE_MAX)
-		rd_fail(r, CS_E_INVALID, from, "no closing ) of $((");
+		rd_no_close(r, from, "$((");
+	rd_refuse_continuation(r, first, end);
 	r->late++;
 	substitution(r, b, quoted, from);
 	r->late--;
@@ -239,7 +240,8 @@ static void process(struct reader *r, struct build *b, size_t paren)
 		size_t end = rd_close_paren(r, r->s.pos);
 
 		if (end == SIZE_MAX)
-			rd_fail(r, CS_E_INVALID, from, "no closing ) of %c((", r->s.t[from]);
+			rd_no_close(r, from, r->s.t[from] == '<' ? "<((" : ">((");
+		rd_refuse_continuation(r, r->s.pos, end);
 		r->late++;
 		s = nested(r);
 		r->late--;
@@ -378,7 +380,9 @@ static struct sh_param *braced(struct reader *r, bool quoted, bool here)
 		if (!rd_name_start((unsigned char)p->name[0]))
 			rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "bad substitution: an index of $%s", p->name);
 		r->s.pos++;
+		r->late++; /* bash looks for the '}' first */
 		p->index = rd_word(r, WORD_INDEX);
+		r->late--;
 		if (!p->index || rd_cur(r) != ']')
 			rd_fail(r, CS_E_UNSUPPORTED, from, "bad substitution: no index within [ ]");
 		r->s.pos++;
@@ -728,8 +732,8 @@ static void regex(struct reader *r, struct build *b)
 			return;
 		}
 		next = rd_after(r, r->s.pos + 1, NULL);
-		if (c == '$' && next == '(' && depth)
-			rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "$( within parentheses of a regular expression");
+		if (depth && (c == '`' || (c == '$' && next == '(')))
+			rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "a substitution within parentheses of a regular expression");
 		if (c == '$' && next != '(' && (rd_is_break(next) || next == '|')) {
 			take(r, b, PLAIN, 1);
 			continue;
