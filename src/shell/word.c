@@ -806,6 +806,8 @@ static void quoted_param_word(struct reader *r, struct build *b)
 			rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "$' within \"${..}\"");
 		} else if (c == '$' && rd_after(r, r->s.pos + 1, NULL) == '"') {
 			rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "$\" within \"${..}\"");
+		} else if ((c == '<' || c == '>') && rd_after(r, r->s.pos + 1, NULL) == '(') {
+			rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "%c( within \"${..}\"", c);
 		} else if (c == '$' || c == '`') {
 			expand(r, b, true);
 		} else {
@@ -837,6 +839,8 @@ static void expression(struct reader *r, struct build *b, enum word_kind kind)
 			rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "a backslash within an expression may not protect what follows");
 		if (c == '$' && rd_after(r, r->s.pos + 1, NULL) == '\'')
 			rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "$' within an expression");
+		if ((c == '<' || c == '>') && rd_after(r, r->s.pos + 1, NULL) == '(')
+			rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "%c( within an expression", c);
 		if (common(r, b, c))
 			continue;
 		if (c == '?')
