@@ -142,6 +142,10 @@ EDGE_UNIT  := $(patsubst tests/edge/%.c,%,$(wildcard tests/edge/test_*.c))
 build/asan/edge/%: tests/edge/%.c $(HARNESS) $(call lib_of,asan)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(EDGE_LIBS)
+# Scripts in, trees printed: for tests/shell/test_bash.py.
+build/test/parse_tool: tests/shell/parse_tool.c $(wildcard src/shell/*.h) $(filter src/shell/% src/base/%,$(SRCS))
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(TESTFLAGS) -O2 -o $@ $< $(filter src/shell/%.c src/base/%.c,$(filter-out %.h,$^)) $(LIBS)
 # The corpus runs as an ordinary test; `make fuzz` explores.
 build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 	@mkdir -p $(@D)
@@ -157,7 +161,7 @@ deps:
 	@scripts/install-deps $(PKGS) $(TEST_PKGS)
 TEST_PKGS := git procps strace util-linux tmux vim-tiny groff-base man-db binutils e2fsprogs mount iproute2 openssl curl ca-certificates
 
-test-bins: build/caisson build/caisson-edge build/test/caisson build/test/caisson-edge build/test/many build/asan/caisson-edge $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%) \
+test-bins: build/caisson build/caisson-edge build/test/caisson build/test/caisson-edge build/test/many build/test/parse_tool build/asan/caisson-edge $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%) \
 	$(EDGE_UNIT:%=build/asan/edge/%)
 test: deps
 	+@$(MAKE) --no-print-directory -j$$(nproc) test-bins
