@@ -143,9 +143,10 @@ build/asan/edge/%: tests/edge/%.c $(HARNESS) $(call lib_of,asan)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(EDGE_LIBS)
 # Scripts in, trees printed: for tests/shell/test_bash.py.
-build/test/parse_tool: tests/shell/parse_tool.c $(wildcard src/shell/*.h) $(filter src/shell/% src/base/%,$(SRCS))
+PARSE_SRCS := $(addprefix src/shell/,arena.c lex.c word.c brace.c parse.c print.c same.c) src/base/buf.c src/base/err.c
+build/test/parse_tool: tests/shell/parse_tool.c $(PARSE_SRCS) src/shell/syntax.h src/shell/internal.h
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(TESTFLAGS) -O2 -o $@ $< $(filter src/shell/%.c src/base/%.c,$(filter-out %.h,$^)) $(LIBS)
+	$(call say,TEST,$@)$(CC) $(TESTFLAGS) -O2 -o $@ $< $(PARSE_SRCS)
 # The corpus runs as an ordinary test; `make fuzz` explores.
 build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 	@mkdir -p $(@D)

@@ -246,20 +246,10 @@ static struct sh_part *expand(struct braces *b, size_t lo, size_t hi, int follow
 }
 
 /* What bash would look at in the text of the word as it looks for braces, and we do not. */
-static bool obscure(const struct reader *r, const struct sh_part *p)
+static bool obscure(const struct sh_part *p)
 {
-	const char *t = r->s.t + p->place.at;
-
-	if ((p->kind == SH_COMMAND && p->backtick) || (p->kind == SH_ARITH && p->bracket))
-		return true;
-	if (p->kind != SH_PARAM || p->bare || (!p->param->op[0] && !p->param->index))
-		return false;
-	if (r->s.map)
-		return true;
-	for (size_t i = 2; i + 1 < p->place.len; i++)
-		if (strchr("{}'\"`\\$", t[i]))
-			return true;
-	return false;
+	return (p->kind == SH_PARAM && !p->bare && (p->param->op[0] || p->param->index)) || (p->kind == SH_COMMAND && p->backtick) ||
+	       (p->kind == SH_ARITH && p->bracket);
 }
 
 struct sh_part *rd_braces(struct reader *r, struct sh_part *parts, bool lone_dollar)
@@ -276,7 +266,7 @@ struct sh_part *rd_braces(struct reader *r, struct sh_part *parts, bool lone_dol
 	b.v = rd_room(r, n * sizeof *b.v);
 	for (struct sh_part *p = parts; p; p = p->next) {
 		if (p->kind != SH_LIT) {
-			strange = strange || obscure(r, p);
+			strange = strange || obscure(p);
 			b.v[b.n++] = (struct item){ .c = OTHER, .part = p };
 			continue;
 		}

@@ -411,13 +411,14 @@ static struct sh_command *simple(struct reader *r)
 	struct sh_assign **assigns = &c->assigns;
 	struct sh_redirect **redirs = &c->redirects;
 	struct sh_word **words = &c->words;
-	bool arrays = false, blocked = false;
+	bool arrays = false, blocked = false, mixed = false;
 	const char *name = NULL;
 	size_t after = from;
 
 	for (;; after = r->s.pos) {
 		if ((*redirs = redirect(r))) {
 			redirs = &(*redirs)->next;
+			mixed = mixed || c->assigns;
 			blocked = true; /* bash forgets by then that arrays are welcome */
 			continue;
 		}
@@ -425,8 +426,8 @@ static struct sh_command *simple(struct reader *r)
 			break;
 		if (!c->words && rd_assign_follows(r, false)) {
 			*assigns = rd_assign(r);
-			if (c->redirects && ((*assigns)->array || (*assigns)->index))
-				rd_fail(r, CS_E_UNSUPPORTED, after, "an array after a redirection");
+			if (mixed && ((*assigns)->array || (*assigns)->index))
+				rd_fail(r, CS_E_UNSUPPORTED, after, "an array after an assignment and a redirection");
 			assigns = &(*assigns)->next;
 			continue;
 		}
@@ -1245,15 +1246,33 @@ struct sh_script *rd_script(struct reader *r, int close)
 		unexpected(r, close == ')' ? ")" : "an end of the command");
 	s->text = r->s.t + from;
 	s->len = r->s.pos - from;
+	r->first_in_substitution = false;
 	r->here = here;
 	r->here_end = here ? here_end : &r->here;
 	return s;
 }
 
+/* Apart from sh_parse(), so that nothing here is of its frame: what longjmp() may do to that is not defined. */
+static int read_all(struct reader *r, struct sh_script **ret)
+{
+	size_t len = r->s.end;
+
+	if (setjmp(r->out))
+		return -(int)r->code;
+	rd_check_text(r);
+	r->s.t = rd_copy(r, r->s.t, len);
+	*ret = rd_script(r, -1);
+	(*ret)->arena = r->arena;
+	(*ret)->text = r->s.t;
+	(*ret)->len = r->s.end;
+	return 0;
+}
+
 int sh_parse(const char *text, size_t len, struct sh_script **ret, uint32_t *ret_at, struct cs_err *err)
 {
 	struct reader r = { .err = err, .s = { .t = text, .end = len }, .work = len * 4 + 4096, .inner = SIZE_MAX };
-	struct sh_script *volatile s = NULL;
+	struct sh_script *s = NULL;
+	int result;
 
 	if (len > SH_TEXT_MAX) {
 		if (ret_at)
@@ -1264,20 +1283,14 @@ int sh_parse(const char *text, size_t len, struct sh_script **ret, uint32_t *ret
 	r.arena = sh_arena_new();
 	if (!r.arena)
 		return cs_fail(err, CS_E_LIMIT, 0, "out of memory");
-	if (setjmp(r.out)) {
+	result = read_all(&r, &s);
+	free(r.scratch);
+	if (result < 0) {
+		sh_arena_free(r.arena);
 		if (ret_at)
 			*ret_at = (uint32_t)r.at;
-		sh_arena_free(r.arena);
-		free(r.scratch);
-		return -(int)r.code;
+		return result;
 	}
-	rd_check_text(&r);
-	r.s.t = rd_copy(&r, text, len);
-	s = rd_script(&r, -1);
-	s->arena = r.arena;
-	s->text = r.s.t;
-	s->len = len;
-	free(r.scratch);
 	*ret = s;
 	return 0;
 }

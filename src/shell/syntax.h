@@ -9,6 +9,12 @@
  * Failure            what bash would not read, or would read in a way that we do not know for certain
  *                    (an alias, a history expansion), is an error with the place and a reason; never a guess.
  *
+ * The reference is `bash -c TEXT` of bash 5.2, not interactive, with its options as they are at the start.  bash reads a line,
+ * runs it, and reads the next: a script that has more than one line and changes how bash reads (shopt, alias, set -o posix, +B,
+ * enable; eval and source are scripts of their own) is for the caller to notice.  So is POSIXLY_CORRECT and BASH_ENV.
+ *
+ * Rejected: a tree for [[ ]] and for arithmetic.  What matters of both is which words are expanded in them.
+ *
  * Every node knows where in the text it stands.  sh_print() writes a script so that reading it again gives
  * the same tree. */
 #pragma once

@@ -348,7 +348,7 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         os.chdir(place)
         scripts = generated(COUNT, SEED)
-        accepted = check_accept("generated", scripts, 0.9)
+        accepted = check_accept("generated", scripts, 0.8)
         check_meaning("generated", accepted if FULL else accepted[:2000])
         check_words("generated words", generated_words(COUNT, SEED))
         if not DATA.is_dir():
