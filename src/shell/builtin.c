@@ -31,7 +31,8 @@ static bool is_usual_path(const char *value)
 {
 	static const char *const usual[] = { "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", NULL };
 
-	while (*value) {
+	/* An empty part is the working directory. */
+	for (;;) {
 		size_t n = strcspn(value, ":");
 		char dir[64];
 
@@ -41,9 +42,10 @@ static bool is_usual_path(const char *value)
 		dir[n] = 0;
 		if (!is_one_of(dir, usual))
 			return false;
-		value += n + (value[n] == ':');
+		if (!value[n])
+			return true;
+		value += n + 1;
 	}
-	return true;
 }
 
 void look_at_variable(struct walk *w, struct state *s, const char *name, const struct arg *value)
@@ -104,8 +106,12 @@ static void assign_word(struct walk *w, struct state *s, const struct arg *a)
 	if (!eq || a->known == SH_DYNAMIC) {
 		if (a->known != SH_LITERAL)
 			uncertain(w, a, "which variable is meant is not known here");
+		else if (strchr(a->text, '['))
+			uncertain(w, a, "an index is evaluated as arithmetic");
 		return;
 	}
+	if (eq[1] == '(')
+		uncertain(w, a, "a value in parentheses is read as an array, and what is in it is run");
 	name = keep_text(w->mem, a->text, (size_t)(eq - a->text));
 	if (*name && name[strlen(name) - 1] == '+')
 		name[strlen(name) - 1] = 0;
@@ -123,21 +129,30 @@ static void assign_word(struct walk *w, struct state *s, const struct arg *a)
 
 static struct outcome b_declare(struct walk *w, struct state *s, const struct args *a, size_t first)
 {
+	size_t names = 0;
+
 	for (size_t i = first + 1; i < a->n; i++) {
 		const char *t = a->v[i].text;
 
 		if (a->v[i].known == SH_LITERAL && (*t == '-' || *t == '+') && t[1]) {
+			if (strchr(t, 'f') && (strchr(t, 'x') || !strcmp(a->v[first].text, "export")))
+				s->exported_functions = true;
+			if (strpbrk(t, "fF"))
+				names++; /* functions are no secrets */
 			if (strspn(t + 1, "aAgilrtuxfFpI") != strlen(t + 1))
 				s->umbrella = "a name may stand for another one (declare -n, or an option that is not known)";
 			if (strchr(t, 'i'))
 				uncertain(w, &a->v[i], "values are evaluated as arithmetic (-i)");
 			continue;
 		}
+		names++;
 		assign_word(w, s, &a->v[i]);
 		if (a->v[i].known == SH_LITERAL && !strchr(t, '=') && s->umbrella)
 			var_forget(w, s, t);
 	}
-	return quiet(w, 0);
+	if (!names)
+		uncertain(w, &a->v[first], "%s shows all variables, and the environment may hold secrets", a->v[first].text);
+	return quiet(w, -1);
 }
 
 /* ---- text that is run ---- */
@@ -159,16 +174,22 @@ static struct outcome b_eval(struct walk *w, struct state *s, const struct args 
 {
 	size_t from = first + 1 < a->n && literal(a, first + 1) && !strcmp(a->v[first + 1].text, "--") ? first + 2 : first + 1;
 	struct value v = joined(w, a, from);
+	struct outcome o;
 
 	if (from >= a->n && !a->endless)
-		return fine;
+		return (struct outcome){ .status = -1 };
 	if (!v.known) {
 		effect_add(w, SH_EFFECT_EXECUTE, "", "eval", &a->v[first], NULL);
 		uncertain(w, &a->v[first], "eval: what it would run is not known here");
 		s->umbrella = "eval may have changed anything";
 		return (struct outcome){ .status = -1 };
 	}
-	return walk_text(w, s, v.text, v.len, a->v[first].at, a->v[first].len, in);
+	for (size_t i = from; i < a->n; i++)
+		if (a->v[i].followed)
+			uncertain(w, &a->v[i], "eval: what it runs comes through a variable or a substitution");
+	o = walk_text(w, s, v.text, v.len, a->v[first].at, a->v[first].len, in);
+	o.status = -1;
+	return o;
 }
 
 static struct outcome b_source(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
@@ -196,14 +217,14 @@ static struct outcome b_trap(struct walk *w, struct state *s, const struct args 
 	if (i < a->n && literal(a, i) && !strcmp(a->v[i].text, "--"))
 		i++;
 	if (i + 1 >= a->n && !a->endless)
-		return fine; /* `trap SIGNAL`: back to what it was */
+		return (struct outcome){ .status = -1 }; /* `trap SIGNAL`: back to what it was */
 	if (!literal(a, i)) {
 		uncertain(w, &a->v[first], "trap: what it would run is not known here");
-		return fine;
+		return (struct outcome){ .status = -1 };
 	}
 	if (strcmp(a->v[i].text, "-") && *a->v[i].text)
-		(void)walk_text(w, &sub, a->v[i].text, strlen(a->v[i].text), a->v[i].at, a->v[i].len, NULL);
-	return quiet(w, 0);
+		uncertain(w, &a->v[i], "trap: what it runs runs later, when names may stand for other things"), (void)walk_text(w, &sub, a->v[i].text, strlen(a->v[i].text), a->v[i].at, a->v[i].len, NULL);
+	return quiet(w, -1);
 }
 
 /* A shell of its own. */
@@ -211,11 +232,14 @@ static struct outcome b_shell(struct walk *w, struct state *s, const struct args
 {
 	const char *by = a->v[first].text;
 	struct state sub = state_copy(w, s);
-	bool reads = false, text = false, checks = false;
+	bool reads = false, text = false, checks = false, undone = false;
 	struct outcome o = { .status = -1 };
 	size_t i = first + 1;
 
-	sub.functions = NULL;
+	if (!s->exported_functions)
+		sub.functions = NULL;
+	if (strcmp(by, "bash") && strcmp(by, "sh") && strcmp(by, "dash"))
+		uncertain(w, &a->v[first], "%s is another language, and reads files of its own first", by);
 	sub.positional = (struct args){ 0 };
 	sub.positional_known = !a->endless;
 	for (; i < a->n; i++) {
@@ -247,11 +271,17 @@ static struct outcome b_shell(struct walk *w, struct state *s, const struct args
 		text |= *t == '-' && strchr(t, 'c') != NULL;
 		reads |= *t == '-' && strchr(t, 's') != NULL;
 		checks |= *t == '-' && strchr(t, 'n') != NULL;
+		undone |= *t == '+' && strpbrk(t, "nco") != NULL;
 		if (strchr(t, 'o') && i + 1 < a->n)
 			i++;
 	}
-	if (checks)
-		return o; /* read, and not run */
+	if (undone)
+		uncertain(w, &a->v[first], "%s: an option is taken back", by);
+	if (checks && !undone) { /* read, and not run */
+		if (!text && i < a->n)
+			effect_path(w, s, SH_EFFECT_READ, &a->v[i], a->v[i].text, by, false);
+		return o;
+	}
 	if (text) {
 		if (!literal(a, i)) {
 			if (i < a->n || a->endless) {
@@ -262,11 +292,14 @@ static struct outcome b_shell(struct walk *w, struct state *s, const struct args
 		}
 		if (a->v[i].followed)
 			uncertain(w, &a->v[i], "%s -c: what it runs comes through a variable or a substitution", by);
+		if (strcmp(by, "bash"))
+			doubt_bashisms(w, &a->v[i], a->v[i].text);
 		for (size_t k = i + 2; k < a->n; k++)
 			args_add(w, &sub.positional, a->v[k]);
 		o = walk_text(w, &sub, a->v[i].text, strlen(a->v[i].text), a->v[i].at, a->v[i].len, in);
 		s->files = sub.files;
 		o.stops = false;
+		o.status = -1;
 		return o;
 	}
 	if (i < a->n && !reads) {
@@ -308,6 +341,10 @@ static struct outcome b_read(struct walk *w, struct state *s, const struct args 
 			uncertain(w, &a->v[i], "read: option %s is not known", t);
 		if (strcmp(t, "-r"))
 			simple = false;
+		if (strchr(t, 'a') || strpbrk(t, "e")) {
+			uncertain(w, &a->v[i], "read %s sets an array, or edits", t);
+			s->umbrella = "read sets an array";
+		}
 		if (strchr("dnNptuia", t[strlen(t) - 1]))
 			i++;
 	}
@@ -335,8 +372,11 @@ static struct outcome b_mapfile(struct walk *w, struct state *s, const struct ar
 	struct var *v = var_make(w, s, name);
 
 	*v = (struct var){ .next = v->next, .name = v->name, .set = true, .array = true };
+	look_at_variable(w, s, name, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = a->v[first].at, .len = a->v[first].len });
+	if (strchr(name, '['))
+		uncertain(w, &a->v[first], "an index is evaluated as arithmetic");
 	for (size_t i = first + 1; i < a->n; i++)
-		if (literal(a, i) && (!strcmp(a->v[i].text, "-C") || !strncmp(a->v[i].text, "-C", 2)))
+		if (!literal(a, i) || (a->v[i].text[0] == '-' && strchr(a->v[i].text, 'C')))
 			uncertain(w, &a->v[i], "mapfile -C runs a command for each line");
 	if (in && in->known && !in->packed) {
 		const char *c = in->text;
@@ -349,7 +389,7 @@ static struct outcome b_mapfile(struct walk *w, struct state *s, const struct ar
 			c += n + (c[n] == '\n');
 		}
 	}
-	return quiet(w, 0);
+	return quiet(w, -1);
 }
 
 /* ---- the rest ---- */
@@ -361,6 +401,9 @@ static struct outcome b_cd(struct walk *w, struct state *s, const struct args *a
 
 	while (i < a->n && literal(a, i) && (!strcmp(a->v[i].text, "-L") || !strcmp(a->v[i].text, "-P") || !strcmp(a->v[i].text, "--")))
 		i++;
+	if (s->also || !s->cwd) /* too many places to follow */
+		s->cwd = NULL;
+	s->also = s->cwd;
 	if (i >= a->n) {
 		s->cwd = w->policy->home && !var_find(s, "HOME") ? w->policy->home : NULL;
 		return o;
@@ -381,7 +424,7 @@ static struct outcome b_set(struct walk *w, struct state *s, const struct args *
 		if (!literal(a, i)) {
 			s->positional_known = false;
 			uncertain(w, &a->v[i], "set: a word that may be an option is not known here");
-			return quiet(w, 0);
+			return quiet(w, -1);
 		}
 		if (!strcmp(t, "--")) {
 			i++;
@@ -389,26 +432,31 @@ static struct outcome b_set(struct walk *w, struct state *s, const struct args *
 		}
 		if ((*t != '-' && *t != '+') || !t[1])
 			break;
-		if (strspn(t + 1, "euxvfobBCEHhkmnptT") != strlen(t + 1) || strchr(t, 'a'))
+		if (strspn(t + 1, "euxvfoC") != strlen(t + 1))
 			uncertain(w, &a->v[i], "set: option %s changes how everything runs", t);
-		if (strchr(t, 'o') && i + 1 < a->n)
-			i++;
+		if (strchr(t, 'o') && i + 1 < a->n) {
+			static const char *const usual[] = { "errexit", "nounset", "xtrace", "verbose", "noglob", "noclobber", "pipefail", NULL };
+
+			if (!literal(a, ++i) || !is_one_of(a->v[i].text, usual)) {
+				uncertain(w, &a->v[i], "set -o: this changes how everything runs");
+				s->umbrella = "set -o has changed how everything runs";
+			}
+		}
 	}
+	if (a->n == first + 1)
+		uncertain(w, &a->v[first], "set shows all variables, and the environment may hold secrets");
 	if (i < a->n || (i == a->n && a->n > first + 1 && !strcmp(a->v[a->n - 1].text, "--"))) {
 		s->positional = (struct args){ 0 };
 		s->positional_known = !a->endless;
 		for (; i < a->n; i++)
 			args_add(w, &s->positional, a->v[i]);
 	}
-	return quiet(w, 0);
+	return quiet(w, -1);
 }
 
 static struct outcome b_command(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
 {
 	size_t i = first + 1;
-	struct state plain = *s;
-	struct outcome o;
-
 	for (; i < a->n && literal(a, i) && a->v[i].text[0] == '-'; i++) {
 		if (!strcmp(a->v[i].text, "-v") || !strcmp(a->v[i].text, "-V"))
 			return (struct outcome){ .status = -1 };
@@ -421,11 +469,7 @@ static struct outcome b_command(struct walk *w, struct state *s, const struct ar
 	}
 	if (i >= a->n)
 		return fine;
-	/* Functions do not count here. */
-	s->functions = NULL;
-	o = walk_args(w, s, a, i, in);
-	s->functions = plain.functions;
-	return o;
+	return walk_program(w, s, a, i, in);
 }
 
 static struct outcome b_exec(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
@@ -439,11 +483,15 @@ static struct outcome b_exec(struct walk *w, struct state *s, const struct args 
 		else if (!strcmp(a->v[i].text, "--")) {
 			i++;
 			break;
+		} else if (strcmp(a->v[i].text, "-c") && strcmp(a->v[i].text, "-l")) {
+			uncertain(w, &a->v[i], "exec: option %s is not followed", a->v[i].text);
+			if (strchr(a->v[i].text, 'a') && !strchr(a->v[i].text, 'a')[1])
+				i++;
 		}
 	}
 	if (i >= a->n)
 		return o;
-	o = walk_args(w, s, a, i, in);
+	o = walk_program(w, s, a, i, in);
 	o.stops = false; /* it may fail: then the script goes on in an interactive shell */
 	return o;
 }
@@ -456,11 +504,13 @@ static struct outcome b_alias(struct walk *w, struct state *s, const struct args
 
 		if (!eq || a->v[i].known != SH_LITERAL)
 			continue;
+		uncertain(w, &a->v[i], "a name that an alias stands for is not followed");
+		s->umbrella = "a name may be an alias";
 		/* They count only where somebody has asked for it. */
 		if (var_find(s, "shopt expand_aliases"))
 			(void)walk_text(w, &sub, eq + 1, strlen(eq + 1), a->v[i].at, a->v[i].len, NULL);
 	}
-	return quiet(w, 0);
+	return quiet(w, -1);
 }
 
 static struct outcome b_shopt(struct walk *w, struct state *s, const struct args *a, size_t first)
@@ -471,7 +521,7 @@ static struct outcome b_shopt(struct walk *w, struct state *s, const struct args
 		if (a->v[i].known != SH_LITERAL || a->v[i].text[0] != '-')
 			s->umbrella = "shopt changes how the script is read and expanded";
 	}
-	return quiet(w, 0);
+	return quiet(w, -1);
 }
 
 static struct outcome b_printf(struct walk *w, struct state *s, const struct args *a, size_t first)
@@ -483,14 +533,16 @@ static struct outcome b_printf(struct walk *w, struct state *s, const struct arg
 	for (size_t i = first + 3; i < a->n; i++)
 		args_add(w, &rest, a->v[i]);
 	v = output_of(w, s, &rest, 0, NULL);
+	if (literal(a, first + 2) && strchr(a->v[first + 2].text, '['))
+		uncertain(w, &a->v[first + 2], "an index is evaluated as arithmetic");
 	if (!literal(a, first + 2)) {
 		s->umbrella = "printf -v sets a variable whose name is not known here";
-		return quiet(w, 0);
+		return quiet(w, -1);
 	}
 	look_at_variable(w, s, a->v[first + 2].text, &(struct arg){ .text = v.known ? v.text : keep_text(w->mem, "", 0), .known = v.known ? SH_LITERAL : SH_DYNAMIC,
 								     .at = a->v[first].at, .len = a->v[first].len });
 	var_set(w, s, a->v[first + 2].text, v);
-	return quiet(w, 0);
+	return quiet(w, -1);
 }
 
 static struct outcome b_hash(struct walk *w, struct state *s, const struct args *a, size_t first)
@@ -508,7 +560,7 @@ static struct outcome b_hash(struct walk *w, struct state *s, const struct args 
 			}
 			s->umbrella = "names may stand for other programs (hash -p)";
 		}
-	return quiet(w, 0);
+	return quiet(w, -1);
 }
 
 static struct outcome b_copy(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
@@ -541,14 +593,17 @@ static struct outcome b_unset(struct walk *w, struct state *s, const struct args
 			s->umbrella = "unset of a name that is not known here";
 		else if (a->v[i].text[0] != '-')
 			var_set(w, s, a->v[i].text, value_of(w, "", 0));
+		if (literal(a, i) && strchr(a->v[i].text, '['))
+			uncertain(w, &a->v[i], "an index is evaluated as arithmetic");
 		if (literal(a, i) && a->v[i].text[0] != '-') {
 			struct function *f = keep_bytes(w->mem, sizeof *f);
 
 			*f = (struct function){ .next = s->functions, .name = a->v[i].text, .gone = true };
 			s->functions = f;
+			look_at_variable(w, s, a->v[i].text, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = a->v[i].at, .len = a->v[i].len });
 		}
 	}
-	return quiet(w, 0);
+	return quiet(w, -1);
 }
 
 static struct outcome b_shift(struct walk *w, struct state *s, const struct args *a, size_t first)
@@ -556,11 +611,43 @@ static struct outcome b_shift(struct walk *w, struct state *s, const struct args
 	long n = a->n > first + 1 && literal(a, first + 1) ? strtol(a->v[first + 1].text, NULL, 10) : 1;
 
 	if (n < 0 || (size_t)n > s->positional.n)
-		return quiet(w, 1);
+		return quiet(w, -1);
 	s->positional.v += n;
 	s->positional.n -= (size_t)n;
 	s->positional.room = 0; /* not ours to grow in place */
-	return quiet(w, 0);
+	return quiet(w, -1);
+}
+
+static struct outcome b_enable(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	for (size_t i = first + 1; i < a->n; i++)
+		if (!literal(a, i) || a->v[i].text[0] == '-')
+			uncertain(w, &a->v[i], "enable may load code, or take a builtin command away");
+	s->umbrella = "builtin commands may be others now (enable)";
+	return quiet(w, -1);
+}
+
+static struct outcome b_getopts(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	for (size_t i = first + 1; i < a->n && i < first + 4; i++) { /* one of these is the name */
+		if (!literal(a, i) || a->v[i].text[0] == '-' || strchr(a->v[i].text, '[')) {
+			uncertain(w, &a->v[i], "getopts: which variable is set is not known here");
+			continue;
+		}
+		look_at_variable(w, s, a->v[i].text, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = a->v[i].at, .len = a->v[i].len });
+		var_forget(w, s, a->v[i].text);
+	}
+	var_forget(w, s, "OPTARG");
+	var_forget(w, s, "OPTIND");
+	return quiet(w, -1);
+}
+
+/* With other words it may not end anything. */
+static bool plain_exit(const struct args *a, size_t first)
+{
+	const char *t = a->n == first + 2 && literal(a, first + 1) && !a->v[first + 1].followed ? a->v[first + 1].text : "x";
+
+	return !a->endless && !a->vanished && (a->n == first + 1 || (*t && strlen(t) < 9 && strspn(t, "0123456789") == strlen(t)));
 }
 
 bool run_builtin(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in, struct outcome *ret)
@@ -606,7 +693,11 @@ bool run_builtin(struct walk *w, struct state *s, const struct args *a, size_t f
 	else if (!strcmp(name, "hash"))
 		*ret = b_hash(w, s, a, first);
 	else if (!strcmp(name, "enable"))
-		s->umbrella = "builtin commands may be others now (enable)", *ret = quiet(w, 0);
+		*ret = b_enable(w, s, a, first);
+	else if (!strcmp(name, "getopts"))
+		*ret = b_getopts(w, s, a, first);
+	else if ((!strcmp(name, "history") || !strcmp(name, "wait")) && a->n > first + 1)
+		uncertain(w, &a->v[first], "%s with options is not followed", name), *ret = (struct outcome){ .status = -1 };
 	else if (!strcmp(name, "let"))
 		for (size_t i = first + 1; i < a->n; i++) {
 			if (literal(a, i))
@@ -616,7 +707,7 @@ bool run_builtin(struct walk *w, struct state *s, const struct args *a, size_t f
 			*ret = (struct outcome){ .status = -1 };
 		}
 	else if (!strcmp(name, "exit") || !strcmp(name, "logout"))
-		*ret = (struct outcome){ .status = -1, .stops = !strcmp(name, "exit"), .out = value_of(w, "", 0) };
+		*ret = (struct outcome){ .status = -1, .stops = !strcmp(name, "exit") && plain_exit(a, first), .out = value_of(w, "", 0) };
 	else if (!strcmp(name, "return") || !strcmp(name, "break") || !strcmp(name, "continue") || !strcmp(name, "wait") || !strcmp(name, "times"))
 		*ret = (struct outcome){ .status = -1, .out = value_of(w, "", 0) };
 	else if (!strcmp(name, "printf") && literal(a, first + 1) && !strcmp(a->v[first + 1].text, "-v"))

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,7 +115,8 @@ static bool is_harmless_device(const char *path)
 	for (size_t i = 0; i < sizeof ok / sizeof *ok; i++)
 		if (!strcmp(path, ok[i]))
 			return true;
-	return is_within(path, "/dev/fd") || is_within(path, "/proc/self/fd");
+	/* 63.N is a process substitution's (expand.c); others could be open on anything. */
+	return !strncmp(path, "/dev/fd/63.", 11) || !strcmp(path, "/dev/fd/0") || !strcmp(path, "/dev/fd/1") || !strcmp(path, "/dev/fd/2");
 }
 
 /* Files that others run, obey or believe by themselves. */
@@ -149,16 +151,67 @@ static bool is_persistent(const char *path, const char *home)
 	return false;
 }
 
-/* Where secrets lie, whatever the policy says. */
-static bool is_builtin_secret(const char *path)
+/* Could a name that the pattern matches end so? */
+static bool may_end_with(const char *pattern, const char *end)
 {
-	static const char *const files[] = { "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/proc/kcore", "/dev/mem", "/dev/kmem", "/dev/port" };
+	size_t n = strlen(pattern), m = strlen(end);
+
+	for (size_t i = 1; i <= n && i <= m; i++) {
+		char c = pattern[n - i];
+
+		if (c == '*' || c == ']')
+			return true;
+		if (c != '?' && c != end[m - i])
+			return false;
+	}
+	return n >= m;
+}
+
+/* Could a directory on the way be one that holds secrets? Names that begin with a dot are doubted elsewhere. */
+static bool may_be_below(const char *path)
+{
+	static const char *const places[] = { "/proc", "/run/secrets", "/var/run/secrets", "/etc/ssl/private", "/etc/ssh", "/etc/sudoers.d", "/dev" };
+	char start[256];
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		const char *p = path, *q = places[i];
+
+		/* As many components of the path as the place has. */
+		for (; *q; q++)
+			if (*q == '/' && *p)
+				p += 1 + strcspn(p + 1, "/");
+		if ((size_t)(p - path) >= sizeof start)
+			return true;
+		memcpy(start, path, (size_t)(p - path));
+		start[p - path] = 0;
+		if (fnmatch(start, places[i], FNM_PATHNAME) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Commands that show names, sizes and times of files, and nothing of what they hold. */
+static bool only_lists(const char *by)
+{
+	static const char *const names[] = { "ls", "dir", "vdir", "find", "stat", "du", "df", "tree", "test", "[", "readlink", "realpath", "wc", "file", "lsattr", "getfacl", "namei", "locate" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(by, names[i]))
+			return true;
+	return false;
+}
+
+/* Where secrets lie, whatever the policy says. */
+static bool is_builtin_secret(const char *path, bool pattern)
+{
+	static const char *const files[] = { "/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers", "/etc/krb5.keytab", "/etc/security/opasswd", "/proc/kcore", "/dev/mem", "/dev/kmem", "/dev/port" };
 	static const char *const below[] = { "/.ssh/", "/.gnupg/", "/.aws/", "/.azure/", "/.config/gcloud/", "/.kube/", "/.docker/config.json", "/.password-store/",
 					     "/.mozilla/", "/.config/google-chrome/", "/.config/chromium/", "/.local/share/keyrings/", "/etc/ssl/private/",
-					     "/etc/ssh/ssh_host_", "/var/run/secrets/", "/run/secrets/" };
+					     "/etc/ssh/ssh_host_", "/var/run/secrets/", "/run/secrets/", "/.config/gh/", "/.config/op/", "/.terraform.d/", "/.config/rclone/",
+					     "/etc/sudoers.d/", "/.vault-token/", "/.config/hub/", "/.cargo/credentials" };
 	static const char *const names[] = { ".env", ".netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa",
 					     "credentials", ".bash_history", ".zsh_history", ".python_history", ".mysql_history", ".psql_history", "secrets.yml",
-					     "secrets.yaml", "master.key", ".htpasswd", ".my.cnf", "shadow" };
+					     "secrets.yaml", "master.key", ".htpasswd", ".my.cnf", "shadow", ".envrc", ".s3cfg", ".boto", ".vault-token", "credentials.json", ".ash_history", ".histfile" };
 	static const char *const ends[] = { ".pem", ".key", ".p12", ".pfx", ".kdbx", ".keystore", ".jks" };
 	const char *base = strrchr(path, '/');
 	size_t n = strlen(path);
@@ -166,12 +219,23 @@ static bool is_builtin_secret(const char *path)
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
 		if (!strcmp(path, files[i]))
 			return true;
-	for (size_t i = 0; i < sizeof below / sizeof *below; i++)
-		if (strstr(path, below[i]))
+	for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
+		size_t m = strlen(below[i]) - 1;
+
+		if (strstr(path, below[i]) || (n >= m && below[i][m] == '/' && !strncmp(path + n - m, below[i], m))) /* the directory itself */
 			return true;
+	}
 	for (size_t i = 0; base && i < sizeof names / sizeof *names; i++)
-		if (!strcmp(base + 1, names[i]))
+		if (pattern ? fnmatch(base + 1, names[i], FNM_PERIOD) == 0 : !strcmp(base + 1, names[i]))
 			return true;
+	for (size_t i = 0; pattern && i < sizeof files / sizeof *files; i++)
+		if (fnmatch(path, files[i], FNM_PATHNAME | FNM_PERIOD) == 0)
+			return true;
+	for (size_t i = 0; pattern && base && i < sizeof ends / sizeof *ends; i++)
+		if (may_end_with(base + 1, ends[i]) && !is_within(path, "/usr") && !is_within(path, "/etc/ssl/certs"))
+			return true;
+	if (pattern && may_be_below(path))
+		return true;
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		if (n > strlen(ends[i]) && !strcmp(path + n - strlen(ends[i]), ends[i]) && strncmp(path, "/etc/ssl/certs/", 15) && strncmp(path, "/usr/", 5))
 			return true;
@@ -183,16 +247,16 @@ static bool is_builtin_secret(const char *path)
 	return false;
 }
 
-static bool is_secret(const struct walk *w, const char *path)
+static bool is_secret(const struct walk *w, const char *path, bool pattern)
 {
 	const char *base = strrchr(path, '/');
 
-	if (is_builtin_secret(path))
+	if (is_builtin_secret(path, pattern))
 		return true;
 	for (size_t i = 0; i < w->policy->n_secrets; i++) {
 		const char *p = w->policy->secrets[i];
 
-		if (*p == '/' ? is_within(path, p) : !strchr(p, '/') && base && cs_glob(p, base + 1))
+		if (*p == '/' ? is_within(path, p) : !strchr(p, '/') && base && (cs_glob(p, base + 1) || (pattern && fnmatch(base + 1, p, FNM_PERIOD) == 0)))
 			return true;
 	}
 	return false;
@@ -233,11 +297,23 @@ static bool is_scratch(const struct walk *w, const char *path)
 	       (is_within(path, "/var/tmp") && strcmp(path, "/var/tmp")) || (is_within(path, "/dev/shm") && strcmp(path, "/dev/shm"));
 }
 
+static bool is_endless(const char *path)
+{
+	return !strcmp(path, "/dev/zero") || !strcmp(path, "/dev/full") || !strcmp(path, "/dev/random") || !strcmp(path, "/dev/urandom");
+}
+
 static void effect_read(struct walk *w, const struct arg *a, const char *path, const char *by, bool tree, bool pattern)
 {
+	if (is_endless(path) && strcmp(by, "head"))
+		uncertain(w, a, "%s does not end", path);
 	if (is_harmless_device(path))
 		return;
-	if (is_secret(w, path)) {
+	if (is_secret(w, path, false) && only_lists(by)) {
+		effect_add(w, SH_EFFECT_READ, path, by, a, NULL);
+		uncertain(w, a, "%s is where secrets are", path);
+		return;
+	}
+	if (is_secret(w, path, false)) {
 		effect_add(w, SH_EFFECT_SECRET, path, by, a, "secrets may not be read");
 		return;
 	}
@@ -246,10 +322,10 @@ static void effect_read(struct walk *w, const struct arg *a, const char *path, c
 	effect_add(w, SH_EFFECT_READ, path, by, a, NULL);
 	if (!may_read(w, path))
 		uncertain(w, a, "%s is outside of what may be read", path);
-	if (tree && holds_secrets(w, path))
+	if (tree && holds_secrets(w, path) && !only_lists(by))
 		uncertain(w, a, "secrets can lie below %s", path);
 	/* A pattern stands for names that nobody has seen; a name that begins with a dot needs a dot. */
-	if (pattern && is_secret(w, keep_printf(w->mem, "%s/.env", path)) && strstr(path, "/."))
+	if (pattern && !only_lists(by) && (is_secret(w, path, true) || strstr(path, "/.")))
 		uncertain(w, a, "secrets can be among %s", path);
 }
 
@@ -284,6 +360,15 @@ void effect_path(struct walk *w, struct state *s, enum sh_effect_kind kind, cons
 		effect_add(w, kind, "", by, a, NULL);
 		uncertain(w, a, a->known == SH_DYNAMIC ? "%s: which file is meant is not known here" : "%s: the working directory is not known here", by);
 		return;
+	}
+	if (s->also && *text != '/' && kind == SH_EFFECT_READ) { /* if cd failed */
+		struct state there = *s;
+		const char *other;
+
+		there.cwd = s->also;
+		other = path_resolve(w, &there, text);
+		if (!other || is_secret(w, other, a->known == SH_PATTERN) || (tree && holds_secrets(w, other)))
+			uncertain(w, a, "%s: if cd fails, this is another file", by);
 	}
 	if (a->followed)
 		uncertain(w, a, "%s: %s comes through a variable or a substitution", by, path);
@@ -416,7 +501,10 @@ static void judge_role(struct walk *w, struct state *s, const struct args *a, si
 	const struct arg *word = &a->v[first + f->arg < a->n ? first + f->arg : first];
 	struct arg at = *word;
 	const char *by = name_of(a, first);
+	struct state sub = state_copy(w, s);
 
+	if (!s->exported_functions)
+		sub.functions = NULL;
 	at.known = f->known;
 	if (word->followed)
 		at.followed = true;
@@ -460,7 +548,8 @@ static void judge_role(struct walk *w, struct state *s, const struct args *a, si
 				c[0] = c[1] = ' ';
 			while (*t == '-' || (strchr(t, '=') && strchr(t, '=') < t + strcspn(t, " "))) /* options and variables of env's own */
 				t += strcspn(t, " ") + (t[strcspn(t, " ")] == ' ');
-			(void)walk_text(w, s, t, strlen(t), at.at, at.len, in);
+			uncertain(w, &at, "env -S has a language of its own");
+			(void)walk_text(w, &sub, t, strlen(t), at.at, at.len, in);
 			break;
 		}
 		if (f->known != SH_LITERAL) {
@@ -468,7 +557,11 @@ static void judge_role(struct walk *w, struct state *s, const struct args *a, si
 			uncertain(w, &at, "%s: what the shell would run is not known here", by);
 			break;
 		}
-		(void)walk_text(w, s, f->text, strlen(f->text), at.at, at.len, in);
+		if (at.followed)
+			uncertain(w, &at, "%s: what the shell runs comes through a variable or a substitution", by);
+		doubt_bashisms(w, &at, f->text);
+		(void)walk_text(w, &sub, f->text, strlen(f->text), at.at, at.len, in);
+		s->files = sub.files;
 		break;
 	case SH_ROLE_CODE:
 		if (!judge_small_code(w, s, a, first, f, &at, in))
@@ -585,6 +678,8 @@ static struct outcome run_command(struct walk *w, struct state *s, const struct 
 	size_t end = c->end && first + c->end < a->n ? first + c->end : a->n;
 	struct args more = { 0 };
 	const char *below = NULL;
+	struct state sub = state_copy(w, s);
+	struct outcome o;
 
 	for (size_t i = 0; f->replace && f->replace_paths && i < f->n; i++)
 		if ((f->v[i].role == SH_ROLE_READ_TREE || f->v[i].role == SH_ROLE_READ) && f->v[i].known == SH_LITERAL && f->v[i].text)
@@ -603,7 +698,96 @@ static struct outcome run_command(struct walk *w, struct state *s, const struct 
 	if (f->appends_words)
 		args_add(w, &more, (struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = a->v[first].at, .len = a->v[first].len });
 	more.endless = a->endless && end == a->n;
-	return more.n ? walk_args(w, s, &more, 0, in) : (struct outcome){ .status = -1 };
+	/* It is a program of its own: what it does to directories and variables is gone with it. */
+	if (!s->exported_functions)
+		sub.functions = NULL;
+	for (size_t i = 0; i < f->n; i++)
+		if (f->v[i].role == SH_ROLE_CWD)
+			sub.cwd = f->v[i].known == SH_LITERAL && f->v[i].text && !sub.also ? path_resolve(w, &sub, f->v[i].text) : NULL;
+	o = more.n ? walk_program(w, &sub, &more, 0, in) : (struct outcome){ .status = -1 };
+	s->files = sub.files;
+	o.stops = false;
+	o.status = -1;
+	return o;
+}
+
+/* -C DIR: the other words mean files there. */
+static void judge_elsewhere(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_findings *f, const struct value *in)
+{
+	struct state there = *s;
+	bool moved = false;
+
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->v[i].role != SH_ROLE_CWD)
+			continue;
+		there.cwd = f->v[i].known == SH_LITERAL && f->v[i].text && !there.also ? path_resolve(w, &there, f->v[i].text) : NULL;
+		moved = true;
+	}
+	for (size_t i = 0; moved && i < f->n; i++)
+		if (f->v[i].role >= SH_ROLE_READ && f->v[i].role <= SH_ROLE_DELETE_TREE && f->v[i].text && f->v[i].text[0] != '/')
+			judge_role(w, &there, a, first, &f->v[i], in);
+}
+
+/* What was followed may show that something is forbidden, never that nothing is: without those values, is all still well? */
+static void doubt_followed(struct walk *w, const struct args *a, size_t first, const struct sh_arg *argv, size_t n)
+{
+	struct sh_arg *less = keep_bytes(w->mem, n * sizeof *less);
+	struct sh_findings f = { 0 };
+	bool any = false, doubt = false;
+
+	for (size_t i = 0; i < n; i++) {
+		less[i] = argv[i];
+		if (!i || !a->v[first + i].followed || argv[i].known != SH_LITERAL)
+			continue;
+		less[i].known = SH_DYNAMIC;
+		less[i].text = "";
+		any = true;
+	}
+	if (!any)
+		return;
+	sh_table_apply(w->table, less, n, &f);
+	for (size_t i = 0; i < f.n; i++)
+		doubt |= f.v[i].role == SH_ROLE_UNKNOWN || (f.v[i].role != SH_ROLE_INERT && f.v[i].known != SH_LITERAL);
+	if (doubt)
+		uncertain(w, &a->v[first], "a word of %s comes through a variable or a substitution", argv[0].text);
+	sh_findings_done(&f);
+}
+
+static bool all_digits(const char *s, size_t most)
+{
+	return *s && strlen(s) <= most && strspn(s, "0123456789.-") == strlen(s);
+}
+
+/* What cannot be said in a row: commands that show the environment, do not end, or ask others. */
+static void doubt_habits(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_findings *f)
+{
+	const char *by = name_of(a, first);
+	const struct arg *at = &a->v[first];
+	size_t operands = 0;
+
+	(void)s;
+	for (size_t i = first + 1; i < a->n; i++)
+		operands += a->v[i].known != SH_LITERAL || a->v[i].text[0] != '-';
+	if ((!strcmp(by, "env") && !f->command_at) || (!strcmp(by, "printenv") && !operands) || !strcmp(by, "envsubst"))
+		uncertain(w, at, "%s shows the environment, which may hold secrets", by);
+	if (!strcmp(by, "yes") || !strcmp(by, "setsid"))
+		uncertain(w, at, *by == 'y' ? "%s does not end" : "%s leaves a process of its own", by);
+	for (size_t i = first + 1; i < a->n; i++) {
+		const char *t = a->v[i].known == SH_LITERAL ? a->v[i].text : "";
+
+		if (!strcmp(by, "seq") && *t != '-' && !all_digits(t, 8))
+			uncertain(w, at, "how long this goes on is not known here");
+		if (!strcmp(by, "printenv") && *t != '-' && (!*t || strcasestr(t, "token") || strcasestr(t, "secret") || strcasestr(t, "key") || strcasestr(t, "pass") || strcasestr(t, "cred")))
+			uncertain(w, at, "printenv: this may be a secret");
+		if (!strcmp(by, "getent") && *t != '-' && strcmp(t, "passwd") && strcmp(t, "group") && strcmp(t, "protocols") && strcmp(t, "services") && i == first + 1)
+			uncertain(w, at, "getent asks for names of other machines, or for secrets");
+		/* BSD's options, without a dash: e is the environment. */
+		if (!strcmp(by, "ps") && (!strcmp(t, "-E") || (*t != '-' && strchr(t, 'e') && strspn(t, "aAcdeEfghjlmnrsSTuUvVwxXZ") == strlen(t) &&
+								   !(i > first + 1 && a->v[i - 1].text[0] == '-'))))
+			uncertain(w, at, "ps e shows the environment of processes, which may hold secrets");
+		if (!strcmp(by, "ps") && !*t)
+			uncertain(w, at, "ps: a word that may be an option is not known here");
+	}
 }
 
 struct outcome apply_findings(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
@@ -619,6 +803,9 @@ struct outcome apply_findings(struct walk *w, struct state *s, const struct args
 	sh_table_apply(w->table, argv, n, &f);
 	for (size_t i = 0; i < f.n; i++)
 		judge_role(w, s, a, first, &f.v[i], in);
+	judge_elsewhere(w, s, a, first, &f, in);
+	doubt_followed(w, a, first, argv, n);
+	doubt_habits(w, s, a, first, &f);
 	judge_does(w, s, a, first, &f, in);
 	if (a->endless && !f.command_at)
 		uncertain(w, &a->v[first], "%s gets more words than can be seen here", argv[0].text);

@@ -195,6 +195,10 @@ static struct value apply_op(struct walk *w, struct state *s, const struct sh_pa
 		bool missing = !is_set || (*op == ':' && empty);
 		char kind = op[*op == ':'];
 
+		if (is_set && !v.known && kind == '=') {
+			look_at_variable(w, s, p->name, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC });
+			var_forget(w, s, p->name);
+		}
 		if (is_set && !v.known && kind != '+')
 			return value_unknown();
 		if (kind == '+')
@@ -202,8 +206,10 @@ static struct value apply_op(struct walk *w, struct state *s, const struct sh_pa
 		if (!missing)
 			return v;
 		a = one_value(w, s, p->arg);
-		if (kind == '=')
+		if (kind == '=') {
+			look_at_variable(w, s, p->name, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC });
 			var_set(w, s, p->name, a);
+		}
 		return kind == '?' ? value_unknown() : a;
 	}
 	if (!is_set || !v.known)
@@ -304,6 +310,50 @@ static struct value lookup(struct walk *w, struct state *s, const struct sh_para
 	return v->array ? (v->n_items ? v->items[0] : value_unknown()) : v->value;
 }
 
+/* Of an array: "b[$(command)]" in a name that stands here would be run. */
+void scan_index(struct walk *w, struct state *s, const struct sh_word *index)
+{
+	struct arg a = expand_one(w, s, index);
+
+	if (a.known == SH_LITERAL && !a.followed && strspn(a.text, "0123456789") == strlen(a.text))
+		return;
+	if ((a.known == SH_LITERAL || a.known == SH_PATTERN) && !a.followed && (!strcmp(a.text, "@") || !strcmp(a.text, "*")))
+		return;
+	uncertain(w, &a, "an index is evaluated as arithmetic");
+}
+
+static bool names_secret(const char *name)
+{
+	static const char *const parts[] = { "TOKEN", "SECRET", "PASSW", "PASSPHRASE", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL", "AUTH_SOCK" };
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (strcasestr(name, parts[i]))
+			return true;
+	return false;
+}
+
+/* Expansions that evaluate a value, whatever it is used for. */
+static void doubt_param(struct walk *w, struct state *s, const struct sh_param *q, const struct sh_place *place)
+{
+	const struct arg at = { .at = w->nested ? w->at : place->at, .len = w->nested ? w->len : place->len };
+	const char *op = q->op ? q->op : "";
+
+	if (q->indirect && strcmp(op, "*") && strcmp(op, "@") && !q->index)
+		uncertain(w, &at, "the value of %s is evaluated as the name of another variable", q->name);
+	if (*op == '@' && op[1] == 'P')
+		uncertain(w, &at, "the value of %s is expanded again, as a prompt", q->name);
+	if (!strcmp(op, ":"))
+		for (int i = 0; i < 2; i++) {
+			const struct sh_word *x = i ? q->arg2 : q->arg;
+			struct arg a = x ? expand_one(w, s, x) : (struct arg){ .known = SH_LITERAL, .text = keep_text(w->mem, "", 0) };
+
+			if (a.known != SH_LITERAL || a.followed || strspn(a.text, "0123456789- ") != strlen(a.text))
+				uncertain(w, &at, "a value that is not known here is evaluated as arithmetic");
+		}
+	if (!q->length && !var_find(s, q->name) && names_secret(q->name))
+		uncertain(w, &at, "%s may hold a secret", q->name);
+}
+
 static void add_param(struct walk *w, struct state *s, struct piece *p, const struct sh_part *part)
 {
 	const struct sh_param *q = part->param;
@@ -312,7 +362,8 @@ static void add_param(struct walk *w, struct state *s, struct piece *p, const st
 
 	/* What runs inside of it runs whether or not the value is known. */
 	if (q->index)
-		scan_word(w, s, q->index);
+		scan_index(w, s, q->index);
+	doubt_param(w, s, q, &part->place);
 	if (add_list(w, s, p, part))
 		return;
 	v = lookup(w, s, q, &is_set);
@@ -481,6 +532,7 @@ void expand_word(struct walk *w, struct state *s, const struct sh_word *word, st
 {
 	struct piece p = { .out = out, .text = CS_BUF(SHW_VALUE_MAX), .split = true, .at = word->place.at, .len = word->place.len, .ifs = ifs_of(w, s) };
 	const struct sh_part *brace = find_brace(word->parts);
+	size_t before = out->n;
 
 	if (w->nested)
 		p.at = w->at, p.len = w->len;
@@ -491,6 +543,8 @@ void expand_word(struct walk *w, struct state *s, const struct sh_word *word, st
 	if (ifs_unknown(s))
 		p.ifs = "";
 	add_parts(w, s, &p, word->parts);
+	if (!p.any && out->n == before && p.followed)
+		out->vanished = true;
 	if (p.any)
 		finish_field(w, &p);
 	cs_buf_done(&p.text);

@@ -181,6 +181,9 @@ void state_join(struct walk *w, struct state *into, const struct state *other)
 			var_forget(w, into, o->name);
 	if (into->cwd && (!other->cwd || strcmp(into->cwd, other->cwd)))
 		into->cwd = NULL;
+	if (!into->also)
+		into->also = other->also;
+	into->exported_functions |= other->exported_functions;
 	into->path_changed |= other->path_changed;
 	into->shadowed |= other->shadowed || into->functions != other->functions;
 	if (into->functions != other->functions && other->functions)

@@ -5,6 +5,7 @@
 #include "shell/walk.h"
 
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct arg nowhere;
@@ -27,9 +28,12 @@ struct plumbing {
 	bool drops_out, appends;
 };
 
-static bool is_number(const char *s)
+/* "2", "2-", "-"; anything else behind >& is a file. */
+static bool is_descriptor(const char *s)
 {
-	return *s && strspn(s, "0123456789") == strlen(s);
+	size_t n = strspn(s, "0123456789");
+
+	return (n && n < 9 && (!s[n] || !strcmp(s + n, "-"))) || !strcmp(s, "-");
 }
 
 static void read_from(struct walk *w, struct state *s, const struct sh_redirect *r, struct plumbing *p)
@@ -89,7 +93,11 @@ static void duplicate(struct walk *w, struct state *s, const struct sh_redirect 
 {
 	struct arg a = expand_one(w, s, r->target);
 
-	if (a.known == SH_LITERAL && (is_number(a.text) || !strcmp(a.text, "-") || (*a.text && a.text[strlen(a.text) - 1] == '-'))) {
+	if (a.known == SH_LITERAL && is_descriptor(a.text)) {
+		if (a.followed)
+			uncertain(w, &a, "a descriptor whose number comes through a variable or a substitution");
+		if (strtol(a.text, NULL, 10) > 2)
+			uncertain(w, &a, "what descriptor %s is open on is not known here", a.text);
 		if (r->kind == SH_DUP_IN && r->fd <= 0)
 			p->has_in = true, p->in = value_unknown();
 		if (r->kind == SH_DUP_OUT && r->fd == -1 && strcmp(a.text, "1"))
@@ -157,7 +165,7 @@ static void set_array(struct walk *w, struct state *s, const struct sh_assign *a
 		expand_word(w, s, i, &items);
 	for (const struct sh_assign *k = a->keyed; k; k = k->next) {
 		if (k->index)
-			scan_word(w, s, k->index);
+			scan_index(w, s, k->index);
 		if (k->value)
 			scan_word(w, s, k->value);
 	}
@@ -179,10 +187,8 @@ static void assign(struct walk *w, struct state *s, const struct sh_assign *a, b
 		look_at_variable(w, s, a->name, &(struct arg){ .known = SH_DYNAMIC, .at = a->place.at, .len = a->place.len, .text = v.text });
 		return;
 	}
-	if (a->index) {
-		scan_word(w, s, a->index);
-		scan_arithmetic(w, s, "", a->place.at, a->place.len);
-	}
+	if (a->index)
+		scan_index(w, s, a->index);
 	if (a->value)
 		v = expand_one(w, s, a->value);
 	look_at_variable(w, s, a->name, &v);
@@ -223,6 +229,7 @@ static struct outcome call(struct walk *w, struct state *s, const struct functio
 	s->positional = old;
 	s->positional_known = old_known;
 	o.stops = false;
+	o.status = -1; /* return may come from anywhere */
 	return o;
 }
 
@@ -289,7 +296,28 @@ static struct outcome run_unknown(struct walk *w, struct state *s, const struct 
 	return (struct outcome){ .status = -1 };
 }
 
-struct outcome walk_args(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
+/* A word that came to nothing could be one after all: only who does nothing with any word does not mind. */
+static void doubt_vanished(struct walk *w, struct state *s, const struct args *a, size_t first)
+{
+	static const char *const indifferent[] = { "echo", ":", "true", "false" };
+
+	for (size_t i = 0; i < sizeof indifferent / sizeof *indifferent; i++)
+		if (a->v[first].known == SH_LITERAL && !a->v[first].followed && !strcmp(a->v[first].text, indifferent[i]) && !find_function(s, indifferent[i]))
+			return;
+	uncertain(w, &a->v[first], "a word that is left out here comes through a variable or a substitution");
+}
+
+static bool is_shells_own(const char *name)
+{
+	static const char *const not_own[] = { "sh", "bash", "dash", "cp", "ln", "mv", "install", "busybox", "toybox", "true", "false", "echo", "printf" };
+
+	for (size_t i = 0; i < sizeof not_own / sizeof *not_own; i++)
+		if (!strcmp(name, not_own[i]))
+			return false;
+	return true;
+}
+
+static struct outcome walk_named(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in, bool functions)
 {
 	struct outcome o = { .status = -1 };
 	const struct function *f;
@@ -299,16 +327,18 @@ struct outcome walk_args(struct walk *w, struct state *s, const struct args *a, 
 
 	if (first >= a->n || too_much(w, &a->v[first]))
 		return o;
+	if (a->vanished && first == 0)
+		doubt_vanished(w, s, a, first);
 	if (a->v[first].known != SH_LITERAL)
 		return run_unknown(w, s, a, first);
 	if (a->v[first].followed)
 		uncertain(w, &a->v[first], "the name of the command %s comes through a variable or a substitution", a->v[first].text);
 	if (s->umbrella)
 		uncertain(w, &a->v[first], "%s", s->umbrella);
-	f = find_function(s, a->v[first].text);
+	f = functions ? find_function(s, a->v[first].text) : NULL;
 	if (f)
 		return call(w, s, f, a, first, in);
-	if (s->shadowed)
+	if (s->shadowed && functions)
 		uncertain(w, &a->v[first], "%s may be a function that is defined on another way through the script", a->v[first].text);
 	named = *a;
 	if (strchr(a->v[first].text, '/')) {
@@ -331,8 +361,20 @@ struct outcome walk_args(struct walk *w, struct state *s, const struct args *a, 
 		named.endless = a->endless;
 		named.v[first].text = keep_text(w->mem, program, strlen(program));
 	}
-	if (run_builtin(w, s, &named, first, in, &o))
+	if (named.v != a->v) { /* by its path it is no builtin, and need not be there */
+		struct state sub = state_copy(w, s);
+
+		if (run_builtin(w, &sub, &named, first, in, &o)) {
+			s->files = sub.files;
+			if (is_shells_own(named.v[first].text))
+				uncertain(w, &a->v[first], "%s is not the shell's own %s", a->v[first].text, named.v[first].text);
+			o.stops = false;
+			o.status = -1;
+			return o;
+		}
+	} else if (run_builtin(w, s, &named, first, in, &o)) {
 		return o;
+	}
 	if (s->path_changed && named.v[first].text == a->v[first].text)
 		uncertain(w, &a->v[first], "PATH was changed: %s may be another program", a->v[first].text);
 	out = output_of(w, s, &named, first, in);
@@ -340,6 +382,16 @@ struct outcome walk_args(struct walk *w, struct state *s, const struct args *a, 
 	if (out.known)
 		o.out = out;
 	return o;
+}
+
+struct outcome walk_args(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
+{
+	return walk_named(w, s, a, first, in, true);
+}
+
+struct outcome walk_program(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
+{
+	return walk_named(w, s, a, first, in, false);
 }
 
 static struct outcome walk_simple(struct walk *w, struct state *s, const struct sh_command *c, const struct value *in)
@@ -361,10 +413,29 @@ static struct outcome walk_simple(struct walk *w, struct state *s, const struct 
 			o.out = value_unknown();
 	} else {
 		o.status = -1;
-		o.out = value_of(w, "", 0);
+		o.out = c->redirects ? value_unknown() : value_of(w, "", 0); /* $(<file) is what the file holds */
+		if (a.vanished || a.endless)
+			uncertain(w, &(struct arg){ .at = c->place.at, .len = c->place.len }, "which command is run is not known here");
 	}
+	if (c->redirects)
+		o.status = -1, o.stops = false; /* a redirection that fails is all that happens */
 	drain(w, s, &p, &o);
 	return o;
+}
+
+/* Where bash and a plain /bin/sh read the same text in different ways. */
+void doubt_bashisms(struct walk *w, const struct arg *a, const char *text)
+{
+	static const char *const only[] = { "[[", "((", "$'", "$\"", "&>", ">&", "|&", "<(", ">(", "<<<", ";&", "+=", "=(", "$[", "function", "select", "coproc", "time", "source", "declare", "local", "alias", "{" };
+
+	for (size_t i = 0; i < sizeof only / sizeof *only; i++) {
+		const char *at = strstr(text, only[i]);
+
+		if (!at || (!strcmp(only[i], ">&") && (at[2] == '1' || at[2] == '2') && !strstr(at + 2, ">&")))
+			continue;
+		uncertain(w, a, "%s does not mean the same to every sh", only[i]);
+		return;
+	}
 }
 
 /* ---- lists, branches, loops ---- */
@@ -395,6 +466,11 @@ static struct outcome walk_sequence(struct walk *w, struct state *s, const struc
 	return o;
 }
 
+static bool is_cd(const struct sh_command *c)
+{
+	return c->kind == SH_SIMPLE && c->words && c->words->parts && c->words->parts->kind == SH_LIT && !c->words->parts->next && !strcmp(c->words->parts->text, "cd");
+}
+
 static struct outcome walk_and_or(struct walk *w, struct state *s, const struct sh_command *c, const struct value *in)
 {
 	int runs = c->kind == SH_AND ? 0 : 1;
@@ -408,6 +484,8 @@ static struct outcome walk_and_or(struct walk *w, struct state *s, const struct 
 		if (o.status < 0) { /* it may run, or not */
 			struct state other = state_copy(w, s);
 
+			if (c->kind == SH_AND && is_cd(c->child) && x == c->child->next)
+				other.also = NULL;
 			(void)walk_command(w, &other, x, in);
 			state_join(w, s, &other);
 			o = (struct outcome){ .status = -1 };
@@ -436,6 +514,7 @@ static struct outcome walk_pipe(struct walk *w, struct state *s, const struct sh
 		s->files = sub.files;
 	}
 	o.stops = false;
+	o.status = -1; /* pipefail */
 	return o;
 }
 
@@ -505,6 +584,8 @@ static struct outcome walk_loop(struct walk *w, struct state *s, const struct sh
 		*s = round;
 		return (struct outcome){ .status = 0 };
 	}
+	if (o.status >= 0)
+		uncertain(w, &(struct arg){ .at = c->place.at, .len = c->place.len }, "a loop that need not end");
 	if (body)
 		(void)walk_command(w, &round, body, in);
 	/* Any later round. */
@@ -528,6 +609,9 @@ static struct outcome walk_for(struct walk *w, struct state *s, const struct sh_
 		expand_word(w, s, x, &words);
 	for (size_t i = 0; i < words.n; i++)
 		all &= words.v[i].known == SH_LITERAL;
+	if (words.vanished || words.endless)
+		uncertain(w, &(struct arg){ .at = c->place.at, .len = c->place.len }, "how often this runs depends on a variable or a substitution");
+	look_at_variable(w, s, c->name, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = c->place.at, .len = c->place.len });
 	if (all && !words.endless && words.n <= ROUNDS) {
 		/* Every word is known: one round each, as it would run. */
 		struct outcome o = { .status = 0, .out = value_unknown() };
@@ -540,6 +624,7 @@ static struct outcome walk_for(struct walk *w, struct state *s, const struct sh_
 		}
 		o.out = value_unknown();
 		o.stops = false;
+		o.status = -1;
 		return o;
 	}
 	forget_assigned(w, s, c->child);
@@ -559,6 +644,8 @@ static struct outcome walk_case(struct walk *w, struct state *s, const struct sh
 	struct arg subject = c->words ? expand_one(w, s, c->words) : nowhere;
 	bool sure = subject.known == SH_LITERAL;
 
+	if (subject.followed)
+		uncertain(w, &subject, "which branch is taken depends on a variable or a substitution");
 	for (const struct sh_case_item *i = c->items; i; i = i->next) {
 		bool matches = false, maybe = !sure;
 		struct state branch;
@@ -566,10 +653,13 @@ static struct outcome walk_case(struct walk *w, struct state *s, const struct sh
 		for (const struct sh_word *p = i->patterns; p; p = p->next) {
 			struct arg a = expand_one(w, s, p);
 
-			if (!sure || (a.known != SH_LITERAL && a.known != SH_PATTERN) || a.followed)
+			/* What a pattern matches depends on the locale and on options: only the plainest are certain. */
+			if (sure && a.known == SH_PATTERN && !strcmp(a.text, "*") && !a.followed)
+				matches = true;
+			else if (!sure || a.known != SH_LITERAL || a.followed)
 				maybe = true;
 			else
-				matches |= fnmatch(a.text, subject.text, 0) == 0;
+				matches |= !strcmp(a.text, subject.text);
 		}
 		if (!matches && !maybe)
 			continue;
@@ -635,8 +725,11 @@ static struct outcome walk_kind(struct walk *w, struct state *s, const struct sh
 		o = walk_sequence(w, &sub, c->child, in);
 		s->files = sub.files;
 		o.stops = false;
-		if (c->kind != SH_SUBSHELL)
-			o = (struct outcome){ .status = 0 };
+		o.status = -1; /* an error in it ends it */
+		if (c->kind != SH_SUBSHELL) {
+			uncertain(w, &(struct arg){ .at = c->place.at, .len = c->place.len }, "what runs in the background may outlive the command");
+			o = (struct outcome){ .status = -1 };
+		}
 		return o;
 	case SH_NOT:
 		o = c->child ? walk_command(w, s, c->child, in) : o;
@@ -689,6 +782,8 @@ struct outcome walk_command(struct walk *w, struct state *s, const struct sh_com
 	w->depth++;
 	plumb(w, s, c->redirects, &p);
 	o = walk_kind(w, s, c, p.has_in ? &p.in : in);
+	if (c->redirects && c->kind != SH_FUNCTION)
+		o.status = -1, o.stops = false;
 	drain(w, s, &p, &o);
 	w->depth--;
 	return o;

@@ -43,6 +43,7 @@ struct args {
 	struct arg *v;
 	size_t n, room;
 	bool endless;          /* more words than are here */
+	bool vanished;         /* a value that was followed was no word at all */
 };
 
 struct var {
@@ -74,10 +75,12 @@ struct state {
 	struct file *files;
 	struct function *functions;
 	const char *cwd;       /* NULL: not known any more */
+	const char *also;      /* ... or here, if cd failed; or NULL */
 	struct args positional;
 	bool positional_known;
 	bool path_changed;     /* names may mean other programs now */
 	bool shadowed;         /* a definition that could not be followed: any name may be a function */
+	bool exported_functions; /* shells that are started get them */
 	const char *umbrella;  /* reason why nothing after this is sure, or NULL */
 };
 
@@ -121,6 +124,7 @@ void expand_word(struct walk *w, struct state *s, const struct sh_word *word, st
 struct arg expand_one(struct walk *w, struct state *s, const struct sh_word *word);
 void scan_word(struct walk *w, struct state *s, const struct sh_word *word); /* for what is run in it only */
 void scan_arithmetic(struct walk *w, struct state *s, const char *text, uint32_t at, uint32_t len);
+void scan_index(struct walk *w, struct state *s, const struct sh_word *index); /* of an array: arithmetic, unless it is a number */
 void scan_assign(struct walk *w, struct state *s, const struct sh_assign *a); /* walk.c: an array in an argument */
 void args_add(struct walk *w, struct args *a, struct arg arg);
 
@@ -136,6 +140,10 @@ struct outcome walk_command(struct walk *w, struct state *s, const struct sh_com
 struct outcome walk_text(struct walk *w, struct state *s, const char *text, size_t len, uint32_t at, uint32_t at_len, const struct value *in);
 /* A command given as words. */
 struct outcome walk_args(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in);
+/* ... whose name is no function's. */
+struct outcome walk_program(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in);
+/* Text for /bin/sh, which need not be bash. */
+void doubt_bashisms(struct walk *w, const struct arg *a, const char *text);
 
 void script_keep(struct walk *w, struct sh_script *take_script); /* until the walk ends: classify.c */
 
