@@ -652,7 +652,7 @@ static bool plain_exit(const struct args *a, size_t first)
 
 bool run_builtin(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in, struct outcome *ret)
 {
-	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", NULL };
+	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "csh", "tcsh", NULL };
 	static const char *const copies[] = { "cp", "ln", "mv", "install", NULL };
 	const char *name = a->v[first].text;
 

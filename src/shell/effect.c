@@ -322,7 +322,7 @@ static void effect_read(struct walk *w, const struct arg *a, const char *path, c
 	effect_add(w, SH_EFFECT_READ, path, by, a, NULL);
 	if (!may_read(w, path))
 		uncertain(w, a, "%s is outside of what may be read", path);
-	if (tree && holds_secrets(w, path) && !only_lists(by))
+	if (tree && !only_lists(by))
 		uncertain(w, a, "secrets can lie below %s", path);
 	/* A pattern stands for names that nobody has seen; a name that begins with a dot needs a dot. */
 	if (pattern && !only_lists(by) && (is_secret(w, path, true) || strstr(path, "/.")))
@@ -779,6 +779,10 @@ static void doubt_habits(struct walk *w, struct state *s, const struct args *a, 
 			uncertain(w, at, "how long this goes on is not known here");
 		if (!strcmp(by, "printenv") && *t != '-' && (!*t || strcasestr(t, "token") || strcasestr(t, "secret") || strcasestr(t, "key") || strcasestr(t, "pass") || strcasestr(t, "cred")))
 			uncertain(w, at, "printenv: this may be a secret");
+		if (!strcmp(by, "getent") && *t == '-')
+			uncertain(w, at, "getent: options are not followed");
+		if (!strcmp(by, "systemctl") && !strcmp(t, "show-environment"))
+			uncertain(w, at, "%s shows the environment, which may hold secrets", by);
 		if (!strcmp(by, "getent") && *t != '-' && strcmp(t, "passwd") && strcmp(t, "group") && strcmp(t, "protocols") && strcmp(t, "services") && i == first + 1)
 			uncertain(w, at, "getent asks for names of other machines, or for secrets");
 		/* BSD's options, without a dash: e is the environment. */
