@@ -401,9 +401,7 @@ static struct outcome b_cd(struct walk *w, struct state *s, const struct args *a
 
 	while (i < a->n && literal(a, i) && (!strcmp(a->v[i].text, "-L") || !strcmp(a->v[i].text, "-P") || !strcmp(a->v[i].text, "--")))
 		i++;
-	if (s->also || !s->cwd) /* too many places to follow */
-		s->cwd = NULL;
-	s->also = s->cwd;
+	s->also = s->also || !s->cwd ? "" : s->cwd; /* "": too many places to follow */
 	if (i >= a->n) {
 		s->cwd = w->policy->home && !var_find(s, "HOME") ? w->policy->home : NULL;
 		return o;
@@ -715,7 +713,7 @@ bool run_builtin(struct walk *w, struct state *s, const struct args *a, size_t f
 	else if (is_one_of(name, shells))
 		*ret = b_shell(w, s, a, first, in);
 	else if (!strcmp(name, "busybox") || !strcmp(name, "toybox"))
-		*ret = a->n > first + 1 ? walk_args(w, s, a, first + 1, in) : fine;
+		uncertain(w, &a->v[first], "%s: its commands have options of their own", name), *ret = a->n > first + 1 ? walk_program(w, s, a, first + 1, in) : fine;
 	else if (is_one_of(name, copies))
 		*ret = b_copy(w, s, a, first, in);
 	else

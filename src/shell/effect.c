@@ -365,7 +365,7 @@ void effect_path(struct walk *w, struct state *s, enum sh_effect_kind kind, cons
 		struct state there = *s;
 		const char *other;
 
-		there.cwd = s->also;
+		there.cwd = *s->also ? s->also : NULL;
 		other = path_resolve(w, &there, text);
 		if (!other || is_secret(w, other, a->known == SH_PATTERN) || (tree && holds_secrets(w, other)))
 			uncertain(w, a, "%s: if cd fails, this is another file", by);
@@ -466,6 +466,8 @@ static bool judge_small_code(struct walk *w, struct state *s, const struct args 
 	if (i == sizeof of / sizeof *of)
 		return false;
 	verdict = of[i].judge(f->text, f->arg, &found);
+	if (strstr(f->text, strcmp(f->lang, "jq") ? "ENVIRON" : "env") || (!strcmp(f->lang, "jq") && strstr(f->text, "ENV")))
+		uncertain(w, at, "a program in %s that sees the environment, which may hold secrets", f->lang);
 	for (size_t k = 0; k < found.n; k++)
 		judge_role(w, s, a, first, &found.v[k], in);
 	if (at->followed && verdict != SH_CODE_HARMLESS)
@@ -630,8 +632,8 @@ static void judge_does(struct walk *w, struct state *s, const struct args *a, si
 		effect_add(w, SH_EFFECT_WRITE, s->cwd ? s->cwd : "", by, &a->v[first], NULL);
 		uncertain(w, &a->v[first], "%s writes files in the directory", by);
 	}
-	if (f->does & SH_DOES_TERMINAL)
-		uncertain(w, &a->v[first], "%s runs a pager, or takes commands, where its output is a terminal", by);
+	if (f->does & SH_DOES_TERMINAL && !w->piped)
+		uncertain(w, &a->v[first], "on a terminal %s runs a pager, or takes commands", by);
 	if (f->does & SH_DOES_UNKNOWN)
 		uncertain(w, &a->v[first], "%s", f->does_why ? f->does_why : "what it does is not known to the table of commands");
 	if (f->does & SH_DOES_READ_STDIN_CODE) {

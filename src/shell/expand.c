@@ -387,8 +387,12 @@ static void add_param(struct walk *w, struct state *s, struct piece *p, const st
 static void add_command(struct walk *w, struct state *s, struct piece *p, const struct sh_part *part)
 {
 	struct state sub = state_copy(w, s);
-	struct outcome o = walk_script(w, &sub, part->script, NULL);
+	bool was_piped = w->piped;
+	struct outcome o;
 
+	w->piped = true;
+	o = walk_script(w, &sub, part->script, NULL);
+	w->piped = was_piped;
 	p->followed = true;
 	if (!o.out.known || o.out.packed) {
 		add_unknown(p);

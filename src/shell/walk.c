@@ -399,6 +399,7 @@ static struct outcome walk_simple(struct walk *w, struct state *s, const struct 
 	struct outcome o = { .status = 0 };
 	struct args a = { 0 };
 	struct plumbing p = { 0 };
+	bool was_piped = w->piped;
 
 	for (const struct sh_word *x = c->words; x; x = x->next)
 		expand_word(w, s, x, &a);
@@ -407,6 +408,8 @@ static struct outcome walk_simple(struct walk *w, struct state *s, const struct 
 	plumb(w, s, c->redirects, &p);
 	if (p.has_in)
 		in = &p.in;
+	if (p.drops_out)
+		w->piped = false; /* it goes elsewhere, perhaps to a terminal */
 	if (a.n) {
 		o = walk_args(w, s, &a, 0, in);
 		if (c->assigns)
@@ -417,6 +420,7 @@ static struct outcome walk_simple(struct walk *w, struct state *s, const struct 
 		if (a.vanished || a.endless)
 			uncertain(w, &(struct arg){ .at = c->place.at, .len = c->place.len }, "which command is run is not known here");
 	}
+	w->piped = was_piped;
 	if (c->redirects)
 		o.status = -1, o.stops = false; /* a redirection that fails is all that happens */
 	drain(w, s, &p, &o);
@@ -474,6 +478,7 @@ static bool is_cd(const struct sh_command *c)
 static struct outcome walk_and_or(struct walk *w, struct state *s, const struct sh_command *c, const struct value *in)
 {
 	int runs = c->kind == SH_AND ? 0 : 1;
+	const struct sh_command *prev = c->child;
 	struct outcome o = c->child ? walk_command(w, s, c->child, in) : (struct outcome){ .status = -1 };
 
 	for (const struct sh_command *x = c->child ? c->child->next : NULL; x; x = x->next) {
@@ -481,16 +486,26 @@ static struct outcome walk_and_or(struct walk *w, struct state *s, const struct 
 
 		if (o.stops || (o.status >= 0 && o.status != runs))
 			return o;
+		if (o.status < 0 && c->kind == SH_AND) { /* each runs only if all before it did */
+			struct state other = state_copy(w, s);
+
+			for (; x && !o.stops; prev = x, x = x->next) {
+				if (is_cd(prev))
+					other.also = NULL;
+				o = walk_command(w, &other, x, in);
+				state_join(w, s, &other);
+			}
+			return (struct outcome){ .status = -1 };
+		}
 		if (o.status < 0) { /* it may run, or not */
 			struct state other = state_copy(w, s);
 
-			if (c->kind == SH_AND && is_cd(c->child) && x == c->child->next)
-				other.also = NULL;
 			(void)walk_command(w, &other, x, in);
 			state_join(w, s, &other);
 			o = (struct outcome){ .status = -1 };
 			continue;
 		}
+		prev = x;
 		b = walk_command(w, s, x, in);
 		b.out = join_output(w, o.out, b.out);
 		o = b;
@@ -502,12 +517,15 @@ static struct outcome walk_pipe(struct walk *w, struct state *s, const struct sh
 {
 	struct outcome o = { .status = -1 };
 	struct value between = in ? *in : value_unknown();
-	bool piped = in != NULL;
+	bool piped = in != NULL, was_piped = w->piped;
 
 	for (const struct sh_command *x = c->child; x; x = x->next) {
 		struct state sub = state_copy(w, s);
 
+		if (x->next)
+			w->piped = true;
 		o = walk_command(w, &sub, x, piped ? &between : NULL);
+		w->piped = was_piped;
 		between = o.out;
 		piped = true;
 		/* What it wrote to files stays. */

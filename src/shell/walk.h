@@ -75,7 +75,7 @@ struct state {
 	struct file *files;
 	struct function *functions;
 	const char *cwd;       /* NULL: not known any more */
-	const char *also;      /* ... or here, if cd failed; or NULL */
+	const char *also;      /* ... or here, if cd failed; "": or anywhere; or NULL */
 	struct args positional;
 	bool positional_known;
 	bool path_changed;     /* names may mean other programs now */
@@ -98,6 +98,7 @@ struct walk {
 	struct memory *mem;
 	size_t room_effects, room_reasons;
 	unsigned depth, steps;
+	bool piped;            /* standard output is a pipe, not a terminal */
 	/* Within text of a word, places are that word's. */
 	bool nested;
 	uint32_t at, len;
