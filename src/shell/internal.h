@@ -66,6 +66,7 @@ void rd_check_text(struct reader *r);
 void rd_blanks(struct reader *r);                     /* blanks and a comment, not the newline */
 bool rd_newline(struct reader *r);                    /* a newline, and the here-documents that begin after it */
 void rd_newlines(struct reader *r);
+void rd_refuse_waiting(struct reader *r);
 size_t rd_bare(const struct reader *r, char *dst, size_t size, size_t *ret_end); /* the word here if it is all plain characters */
 void rd_dollar_quote(struct reader *r);               /* after $': what it means into scratch */
 void rd_single(struct reader *r);                     /* after ': into scratch */

@@ -518,6 +518,13 @@ static void read_here(struct reader *r, struct sh_redirect *d)
 	r->s.pos = l.end < r->s.end ? l.end + 1 : r->s.end;
 }
 
+/* Whether bash reads a here-document at a new line within an array or [[ ]] depends on how far ahead it has read. */
+void rd_refuse_waiting(struct reader *r)
+{
+	if (r->here && rd_cur(r) == '\n')
+		rd_fail(r, CS_E_UNSUPPORTED, r->s.pos, "a new line within an array or [[ ]], and a here-document waiting");
+}
+
 bool rd_newline(struct reader *r)
 {
 	struct pending *p;

@@ -411,7 +411,7 @@ static struct sh_command *simple(struct reader *r)
 	struct sh_assign **assigns = &c->assigns;
 	struct sh_redirect **redirs = &c->redirects;
 	struct sh_word **words = &c->words;
-	bool arrays = false, blocked = false, mixed = false;
+	bool arrays = false, blocked = false, mixed = false, assigned;
 	const char *name = NULL;
 	size_t after = from;
 
@@ -424,7 +424,10 @@ static struct sh_command *simple(struct reader *r)
 		}
 		if (rd_is_break(rd_cur(r)) && !((rd_cur(r) == '<' || rd_cur(r) == '>')))
 			break;
-		if (!c->words && rd_assign_follows(r, false)) {
+		r->late += mixed; /* bash does not look for an index any more */
+		assigned = !c->words && rd_assign_follows(r, false);
+		r->late -= mixed;
+		if (assigned) {
 			*assigns = rd_assign(r);
 			if (mixed && ((*assigns)->array || (*assigns)->index))
 				rd_fail(r, CS_E_UNSUPPORTED, after, "an array after an assignment and a redirection");
@@ -750,6 +753,7 @@ static bool cond_end(struct cond *k)
 static void cond_newlines(struct cond *k)
 {
 	rd_blanks(k->r);
+	rd_refuse_waiting(k->r);
 	while (rd_newline(k->r)) {
 		k->command_position = true;
 		rd_blanks(k->r);

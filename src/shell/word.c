@@ -1100,6 +1100,8 @@ static void array(struct reader *r, struct sh_assign *a)
 	for (;;) {
 		struct sh_assign *e;
 
+		rd_blanks(r);
+		rd_refuse_waiting(r);
 		rd_newlines(r);
 		if (rd_cur(r) == ')')
 			break;
