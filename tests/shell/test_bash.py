@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TOOL = os.environ.get("PARSE_TOOL", "build/test/parse_tool")
-DATA = Path(os.environ.get("CAISSON_SHELL_DATA", "/nonexistent"))
+DATA = Path(os.environ.get("CAISSON_SHELL_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data" / "shell")
 COUNT = int(os.environ.get("SHELL_SCRIPTS", "6000"))
 SEED = int(os.environ.get("SHELL_SEED", "1"))
 FULL = os.environ.get("SHELL_FULL") == "1"
