@@ -31,12 +31,13 @@ CONTROL = re.compile(rb"[\0-\10\13-\37\177]")  # bash prints $'\1' as the byte i
 # bash keeps "$((a) )" as it is written but prints $(..) anew, with 1>&- for >&- and 2>&1 | for |&; here-documents in it get lost.
 REWRITTEN = re.compile(rb"[$<>]\(\(|\$\(.*<<", re.S)
 
-failed = 0
+failed = passed = skipped = 0
 
 
 def say(good, name, detail=""):
-    global failed
+    global failed, passed
     failed += not good
+    passed += bool(good)
     print(("ok - " if good else "not ok - ") + name + (": " + detail if detail else ""), flush=True)
 
 
@@ -343,9 +344,10 @@ def main():
     version = subprocess.run(["bash", "-c", "echo ${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}"], stdout=subprocess.PIPE, check=True).stdout.strip()
     if version != b"52":
         print("ok - # skip: bash here is not 5.2, which is what the reader is compared with")
+        print("0 passed, 0 failed, 1 skipped")
         return 0
     os.chdir(os.environ.get("TOP", "."))
-    global TOOL
+    global TOOL, skipped
     TOOL = str(Path(TOOL).resolve())
     with tempfile.TemporaryDirectory() as place:
         os.chdir(place)
@@ -355,6 +357,7 @@ def main():
         check_words("generated words", generated_words(COUNT, SEED))
         if not DATA.is_dir():
             print("ok - # skip: no collections of commands here; set CAISSON_SHELL_DATA")
+            skipped += 1
         else:
             for name, (snippets, least) in data().items():
                 if name == "nl2bash" and not FULL:
@@ -362,6 +365,7 @@ def main():
                 accepted = check_accept(name, snippets, least)
                 check_meaning(name, accepted if FULL else accepted[:1500])
                 check_words(name, snippets if FULL else snippets[:1500])
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed else 0
 
 
