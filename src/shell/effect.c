@@ -772,6 +772,8 @@ static void doubt_habits(struct walk *w, struct state *s, const struct args *a, 
 		operands += a->v[i].known != SH_LITERAL || a->v[i].text[0] != '-';
 	if ((!strcmp(by, "env") && !f->command_at) || (!strcmp(by, "printenv") && !operands) || !strcmp(by, "envsubst"))
 		uncertain(w, at, "%s shows the environment, which may hold secrets", by);
+	if (!strcmp(by, "top"))
+		uncertain(w, at, "top makes a directory for its settings");
 	if (!strcmp(by, "yes") || !strcmp(by, "setsid"))
 		uncertain(w, at, *by == 'y' ? "%s does not end" : "%s leaves a process of its own", by);
 	for (size_t i = first + 1; i < a->n; i++) {
