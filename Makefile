@@ -156,7 +156,7 @@ build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 build/test/many: tests/net/many.c $(call lib_of,test)
 	$(call say,TEST,$@)$(MUSL) $(TESTFLAGS) -static -no-pie -o $@ $< $(call lib_of,test) $(YAML_A)
 
-.PHONY: deps test test-bins test-clients asan asan-bins lint bench try install deb fuzz clean help
+.PHONY: deps test test-bins test-clients asan asan-bins lint bench bench-shell try install deb fuzz clean help
 # Installs what is missing, and says how where it may not.
 deps:
 	@scripts/install-deps $(PKGS) $(TEST_PKGS)
@@ -185,6 +185,11 @@ try: deps
 bench: deps
 	+@$(MAKE) --no-print-directory -j$$(nproc) all build/test/caisson build/test/caisson-edge build/test/many
 	@bench/run
+
+# Every line that is called safe, and 5,000 of our own, are run: CS_SHELL_DATA says where the lines are.
+bench-shell: deps
+	+@$(MAKE) --no-print-directory -j$$(nproc) all
+	@CS_SHELL=all tests/shell/test_sound.py
 
 fuzz: $(GEN)
 	@mkdir -p build/fuzz
@@ -232,6 +237,7 @@ help:
 	@echo "make asan       the tests again, under AddressSanitizer and UBSan"
 	@echo "make test-clients   curl, git, Java, ssh and others inside, against servers of others"
 	@echo "make bench      the benchmarks, against bubblewrap, crun, runc, runsc, firejail"
+	@echo "make bench-shell what classify calls safe is run, line by line"
 	@echo "make lint       gcc -fanalyzer, clang-tidy, cppcheck, layers, shellcheck"
 	@echo "make fuzz       explore the parsers with libFuzzer"
 	@echo "make install    DESTDIR= PREFIX=; make deb: a Debian package"
