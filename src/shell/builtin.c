@@ -57,6 +57,9 @@ void look_at_variable(struct walk *w, struct state *s, const char *name, const s
 					     "PYTHONPATH", "PYTHONHOME", "NODE_OPTIONS", "NODE_PATH", "RUBYOPT", "RUBYLIB", "GREP_OPTIONS", "GZIP", "XZ_OPT", "ZIPOPT", "CDPATH",
 					     "SHELLOPTS", "BASHOPTS", "BASH_COMPAT", "GLOBIGNORE", "POSIXLY_CORRECT", "TMPDIR", "HOME", "GIT_DIR", "GIT_WORK_TREE",
 					     "GIT_CONFIG", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_GLOBAL", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "LESS",
+					     "RANDOM", "SECONDS", "SRANDOM", "LINENO", "HISTCMD", "BASHPID", "EPOCHSECONDS", "EPOCHREALTIME", "OPTIND", "BASH_ARGV0", "BASH_CMDS",
+					     "BASH_ALIASES", "BASH_XTRACEFD", "BASH_LOADABLES_PATH", "EXECIGNORE", "FUNCNEST", "HISTFILE", "TIMEFORMAT", "TEXTDOMAIN",
+					     "TEXTDOMAINDIR", "LANGUAGE", "FIGNORE", "DIRSTACK", "GROUPS", "UID", "EUID", "PPID", "PWD", "OLDPWD", "RIPGREP_CONFIG_PATH", "MAGIC",
 					     "JAVA_TOOL_OPTIONS", "CLASSPATH", "GOFLAGS", "CARGO_HOME", "RUSTC_WRAPPER", "CC", "CXX", "LD", "AR", "SHELL", "OPENSSL_CONF",
 					     "CURL_HOME", "WGETRC", "INPUTRC", "TERMINFO", "TERMCAP", "NLSPATH", "LOCPATH", "GCONV_PATH", "HOSTALIASES", "RES_OPTIONS",
 					     "http_proxy", "https_proxy", "ALL_PROXY", "DOCKER_HOST", "KUBECONFIG", "AWS_PROFILE", "XDG_CONFIG_HOME", "EXINIT", "VIMINIT", NULL };
@@ -96,6 +99,16 @@ void look_at_variable(struct walk *w, struct state *s, const char *name, const s
 		var_forget(w, s, "HOME");
 }
 
+/* Of a name in capitals nobody knows which programs obey it. */
+void look_at_exported(struct walk *w, const char *name, const struct arg *value)
+{
+	static const char *const known[] = { "LANG", "TZ", "TERM", "COLUMNS", "LINES", "NO_COLOR", "IFS", "PATH", "FOO", "BAR", "A", "B", "X", "Y", "VAR", NULL };
+
+	if (strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != strlen(name) || !strncmp(name, "LC_", 3) || is_one_of(name, known))
+		return;
+	uncertain(w, value, "%s may change what other commands do", name);
+}
+
 /* NAME=VALUE words of export, declare, local, readonly, env. */
 static void assign_word(struct walk *w, struct state *s, const struct arg *a)
 {
@@ -121,6 +134,7 @@ static void assign_word(struct walk *w, struct state *s, const struct arg *a)
 		uncertain(w, a, "an index is evaluated as arithmetic");
 	}
 	look_at_variable(w, s, name, &v);
+	look_at_exported(w, name, &v);
 	if (a->known == SH_LITERAL && eq[-1] != '+')
 		var_set(w, s, name, value_of(w, v.text, strlen(v.text)));
 	else
@@ -216,7 +230,7 @@ static struct outcome b_trap(struct walk *w, struct state *s, const struct args 
 		return (struct outcome){ .status = 0 };
 	if (i < a->n && literal(a, i) && !strcmp(a->v[i].text, "--"))
 		i++;
-	if (i + 1 >= a->n && !a->endless)
+	if (i + 1 >= a->n && !a->endless && (i >= a->n || literal(a, i)))
 		return (struct outcome){ .status = -1 }; /* `trap SIGNAL`: back to what it was */
 	if (!literal(a, i)) {
 		uncertain(w, &a->v[first], "trap: what it would run is not known here");
@@ -240,8 +254,7 @@ static struct outcome b_shell(struct walk *w, struct state *s, const struct args
 		sub.functions = NULL;
 	if (strcmp(by, "bash") && strcmp(by, "sh") && strcmp(by, "dash"))
 		uncertain(w, &a->v[first], "%s is another language, and reads files of its own first", by);
-	sub.positional = (struct args){ 0 };
-	sub.positional_known = !a->endless;
+	set_positional(w, &sub, a, a->n);
 	for (; i < a->n; i++) {
 		const char *t = a->v[i].text;
 
@@ -294,8 +307,10 @@ static struct outcome b_shell(struct walk *w, struct state *s, const struct args
 			uncertain(w, &a->v[i], "%s -c: what it runs comes through a variable or a substitution", by);
 		if (strcmp(by, "bash"))
 			doubt_bashisms(w, &a->v[i], a->v[i].text);
-		for (size_t k = i + 2; k < a->n; k++)
-			args_add(w, &sub.positional, a->v[k]);
+		if (a->n > i + 1)
+			set_positional(w, &sub, a, i + 1); /* $0 is among them */
+		if (a->n > i + 1 && sub.positional_known)
+			set_positional(w, &sub, a, i + 2);
 		o = walk_text(w, &sub, a->v[i].text, strlen(a->v[i].text), a->v[i].at, a->v[i].len, in);
 		s->files = sub.files;
 		o.stops = false;
@@ -350,6 +365,7 @@ static struct outcome b_read(struct walk *w, struct state *s, const struct args 
 	}
 	for (size_t k = i; k < a->n; k++, names++) {
 		if (!literal(a, k)) {
+			uncertain(w, &a->v[k], "read sets a variable whose name is not known here");
 			s->umbrella = "read sets a variable whose name is not known here";
 			continue;
 		}
@@ -444,10 +460,7 @@ static struct outcome b_set(struct walk *w, struct state *s, const struct args *
 	if (a->n == first + 1)
 		uncertain(w, &a->v[first], "set shows all variables, and the environment may hold secrets");
 	if (i < a->n || (i == a->n && a->n > first + 1 && !strcmp(a->v[a->n - 1].text, "--"))) {
-		s->positional = (struct args){ 0 };
-		s->positional_known = !a->endless;
-		for (; i < a->n; i++)
-			args_add(w, &s->positional, a->v[i]);
+		set_positional(w, s, a, i);
 	}
 	return quiet(w, -1);
 }
@@ -500,6 +513,8 @@ static struct outcome b_alias(struct walk *w, struct state *s, const struct args
 		const char *eq = strchr(a->v[i].text, '=');
 		struct state sub = state_copy(w, s);
 
+		if (a->v[i].known != SH_LITERAL)
+			uncertain(w, &a->v[i], "which name is an alias is not known here"), s->umbrella = "a name may be an alias";
 		if (!eq || a->v[i].known != SH_LITERAL)
 			continue;
 		uncertain(w, &a->v[i], "a name that an alias stands for is not followed");
@@ -534,6 +549,7 @@ static struct outcome b_printf(struct walk *w, struct state *s, const struct arg
 	if (literal(a, first + 2) && strchr(a->v[first + 2].text, '['))
 		uncertain(w, &a->v[first + 2], "an index is evaluated as arithmetic");
 	if (!literal(a, first + 2)) {
+		uncertain(w, &a->v[first], "printf -v sets a variable whose name is not known here");
 		s->umbrella = "printf -v sets a variable whose name is not known here";
 		return quiet(w, -1);
 	}
@@ -588,16 +604,14 @@ static struct outcome b_unset(struct walk *w, struct state *s, const struct args
 {
 	for (size_t i = first + 1; i < a->n; i++) {
 		if (!literal(a, i))
-			s->umbrella = "unset of a name that is not known here";
+			uncertain(w, &a->v[i], "unset of a name that is not known here"), s->umbrella = "unset of a name that is not known here";
 		else if (a->v[i].text[0] != '-')
 			var_set(w, s, a->v[i].text, value_of(w, "", 0));
 		if (literal(a, i) && strchr(a->v[i].text, '['))
 			uncertain(w, &a->v[i], "an index is evaluated as arithmetic");
 		if (literal(a, i) && a->v[i].text[0] != '-') {
-			struct function *f = keep_bytes(w->mem, sizeof *f);
-
-			*f = (struct function){ .next = s->functions, .name = a->v[i].text, .gone = true };
-			s->functions = f;
+			if (s->functions) /* it may be a variable that goes, or nothing */
+				s->shadowed = true;
 			look_at_variable(w, s, a->v[i].text, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = a->v[i].at, .len = a->v[i].len });
 		}
 	}
@@ -606,7 +620,11 @@ static struct outcome b_unset(struct walk *w, struct state *s, const struct args
 
 static struct outcome b_shift(struct walk *w, struct state *s, const struct args *a, size_t first)
 {
-	long n = a->n > first + 1 && literal(a, first + 1) ? strtol(a->v[first + 1].text, NULL, 10) : 1;
+	long n;
+
+	if (a->n > first + 2 || (a->n > first + 1 && !literal(a, first + 1)) || a->vanished || a->endless)
+		s->positional_known = false;
+	n = a->n > first + 1 && literal(a, first + 1) ? strtol(a->v[first + 1].text, NULL, 10) : 1;
 
 	if (n < 0 || (size_t)n > s->positional.n)
 		return quiet(w, -1);

@@ -591,6 +591,7 @@ static void judge_role(struct walk *w, struct state *s, const struct args *a, si
 
 			value.text = keep_text(w->mem, eq + 1, strlen(eq + 1));
 			look_at_variable(w, s, keep_text(w->mem, f->text, (size_t)(eq - f->text)), &value);
+			look_at_exported(w, keep_text(w->mem, f->text, (size_t)(eq - f->text)), &value);
 		} else if (f->known != SH_LITERAL) {
 			uncertain(w, &at, "%s: which variable is set is not known here", by);
 		}
@@ -779,6 +780,9 @@ static void doubt_habits(struct walk *w, struct state *s, const struct args *a, 
 	for (size_t i = first + 1; i < a->n; i++) {
 		const char *t = a->v[i].known == SH_LITERAL ? a->v[i].text : "";
 
+		/* Changes the archive that it reads. */
+		if (!strcmp(by, "tar") && (!strncmp(t, "--del", 5) || !strncmp(t, "--cat", 5) || !strncmp(t, "--con", 5) || (strchr(t, 'A') && t[0] != '/' && (*t == '-' || i == first + 1) && t[1] != '-')))
+			uncertain(w, at, "tar changes the archive");
 		if (!strcmp(by, "seq") && *t != '-' && !all_digits(t, 8))
 			uncertain(w, at, "how long this goes on is not known here");
 		if (!strcmp(by, "printenv") && *t != '-' && (!*t || strcasestr(t, "token") || strcasestr(t, "secret") || strcasestr(t, "key") || strcasestr(t, "pass") || strcasestr(t, "cred")))

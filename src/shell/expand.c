@@ -39,6 +39,17 @@ void args_add(struct walk *w, struct args *a, struct arg arg)
 	a->v[a->n++] = arg;
 }
 
+void set_positional(struct walk *w, struct state *s, const struct args *a, size_t from)
+{
+	s->positional = (struct args){ 0 };
+	s->positional_known = !a->endless && !a->vanished;
+	for (size_t i = from; i < a->n; i++) {
+		args_add(w, &s->positional, a->v[i]);
+		if (a->v[i].known != SH_LITERAL && a->v[i].known != SH_PREFIX) /* of how many words is not known */
+			s->positional_known = false;
+	}
+}
+
 static void finish_field(struct walk *w, struct piece *p)
 {
 	struct arg a = { .at = p->at, .len = p->len, .followed = p->followed };
@@ -244,6 +255,7 @@ static bool add_list(struct walk *w, struct state *s, struct piece *p, const str
 	if (at) {
 		if (!s->positional_known)
 			return false;
+		p->followed = true;
 		for (size_t i = 0; i < s->positional.n; i++) {
 			const struct arg *a = &s->positional.v[i];
 
@@ -263,6 +275,7 @@ static bool add_list(struct walk *w, struct state *s, struct piece *p, const str
 	if (index.known != SH_LITERAL)
 		return false;
 	if (!strcmp(index.text, "@") || !strcmp(index.text, "*")) {
+		p->followed = true;
 		for (size_t i = 0; i < v->n_items; i++) {
 			if (!v->items[i].known)
 				add_unknown(p);

@@ -192,8 +192,10 @@ static void assign(struct walk *w, struct state *s, const struct sh_assign *a, b
 	if (a->value)
 		v = expand_one(w, s, a->value);
 	look_at_variable(w, s, a->name, &v);
-	if (!lasts)
+	if (!lasts) {
+		look_at_exported(w, a->name, &v);
 		return;
+	}
 	if (a->index || a->append || v.known != SH_LITERAL)
 		var_forget(w, s, a->name);
 	else
@@ -213,16 +215,21 @@ static struct function *find_function(const struct state *s, const char *name)
 	return NULL;
 }
 
+static bool has_function(const struct state *s, const char *name)
+{
+	for (const struct function *f = s->functions; f; f = f->next)
+		if (!strcmp(f->name, name))
+			return true;
+	return false;
+}
+
 static struct outcome call(struct walk *w, struct state *s, const struct function *f, const struct args *a, size_t first, const struct value *in)
 {
 	struct args old = s->positional;
 	bool old_known = s->positional_known;
 	struct outcome o;
 
-	s->positional = (struct args){ 0 };
-	s->positional_known = !a->endless;
-	for (size_t i = first + 1; i < a->n; i++)
-		args_add(w, &s->positional, a->v[i]);
+	set_positional(w, s, a, first + 1);
 	w->depth++;
 	o = walk_command(w, s, f->body, in);
 	w->depth--;
@@ -336,6 +343,8 @@ static struct outcome walk_named(struct walk *w, struct state *s, const struct a
 	if (s->umbrella)
 		uncertain(w, &a->v[first], "%s", s->umbrella);
 	f = functions ? find_function(s, a->v[first].text) : NULL;
+	if (f && s->shadowed)
+		uncertain(w, &a->v[first], "%s has more than one definition", a->v[first].text);
 	if (f)
 		return call(w, s, f, a, first, in);
 	if (s->shadowed && functions)
@@ -692,6 +701,17 @@ static struct outcome walk_case(struct walk *w, struct state *s, const struct sh
 	return (struct outcome){ .status = -1 };
 }
 
+/* -v NAME: a subscript would be evaluated. */
+static void doubt_name(struct walk *w, struct state *s, const struct sh_word *x)
+{
+	struct arg a = expand_one(w, s, x);
+
+	if (a.known != SH_LITERAL || a.followed || strchr(a.text, '['))
+		uncertain(w, &a, "an index is evaluated as arithmetic");
+	if (a.known == SH_LITERAL)
+		scan_arithmetic(w, s, a.text + strcspn(a.text, "["), a.at, a.len);
+}
+
 static void walk_condition(struct walk *w, struct state *s, const struct sh_command *c)
 {
 	static const char *const numeric[] = { "-eq", "-ne", "-lt", "-le", "-gt", "-ge" };
@@ -704,7 +724,7 @@ static void walk_condition(struct walk *w, struct state *s, const struct sh_comm
 		for (size_t i = 0; i < sizeof numeric / sizeof *numeric; i++)
 			arithmetic |= a.known == SH_LITERAL && !strcmp(a.text, numeric[i]);
 		if (a.known == SH_LITERAL && !strcmp(a.text, "-v") && x->next)
-			scan_arithmetic(w, s, expand_one(w, s, x->next).text, a.at, a.len);
+			doubt_name(w, s, x->next);
 		if (!arithmetic)
 			continue;
 		for (int k = 0; k < 2; k++) { /* both sides are evaluated */
@@ -772,6 +792,8 @@ static struct outcome walk_kind(struct walk *w, struct state *s, const struct sh
 	case SH_CASE:
 		return walk_case(w, s, c, in);
 	case SH_FUNCTION:
+		if (has_function(s, c->name)) /* it may not be possible to take its place */
+			s->shadowed = true;
 		f = keep_bytes(w->mem, sizeof *f);
 		*f = (struct function){ .next = s->functions, .name = c->name, .body = c->child };
 		s->functions = f;

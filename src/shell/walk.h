@@ -128,6 +128,7 @@ void scan_arithmetic(struct walk *w, struct state *s, const char *text, uint32_t
 void scan_index(struct walk *w, struct state *s, const struct sh_word *index); /* of an array: arithmetic, unless it is a number */
 void scan_assign(struct walk *w, struct state *s, const struct sh_assign *a); /* walk.c: an array in an argument */
 void args_add(struct walk *w, struct args *a, struct arg arg);
+void set_positional(struct walk *w, struct state *s, const struct args *a, size_t from); /* $1 and so on */
 
 /* walk.c: status 0, 1 (not zero), -1 (not known) */
 struct outcome {
@@ -150,6 +151,7 @@ void script_keep(struct walk *w, struct sh_script *take_script); /* until the wa
 
 /* builtin.c: false: it is none of ours */
 bool run_builtin(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in, struct outcome *ret);
+void look_at_exported(struct walk *w, const char *name, const struct arg *value); /* that programs see */
 void look_at_variable(struct walk *w, struct state *s, const char *name, const struct arg *value); /* some of them are code */
 
 /* output.c: what it prints, if that is known for certain */
