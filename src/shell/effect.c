@@ -605,7 +605,25 @@ static void judge_role(struct walk *w, struct state *s, const struct args *a, si
 	}
 }
 
-static void judge_does(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_findings *f, const struct value *in)
+/* What it does even without the words that are not known: only that is certain enough to be forbidden. */
+static unsigned does_surely(struct walk *w, const struct sh_arg *argv, size_t n, unsigned does)
+{
+	struct sh_arg *known = keep_bytes(w->mem, n * sizeof *known);
+	struct sh_findings f = { 0 };
+	size_t m = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!i || argv[i].known == SH_LITERAL || argv[i].known == SH_PATTERN)
+			known[m++] = argv[i];
+	if (m == n)
+		return does;
+	sh_table_apply(w->table, known, m, &f);
+	does = f.does;
+	sh_findings_done(&f);
+	return does;
+}
+
+static void judge_does(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_findings *f, unsigned sure, const struct value *in)
 {
 	static const struct {
 		unsigned bit;
@@ -626,7 +644,7 @@ static void judge_does(struct walk *w, struct state *s, const struct args *a, si
 	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
 		if (!(f->does & of[i].bit))
 			continue;
-		effect_add(w, of[i].kind, "", by, &a->v[first], of[i].forbidden);
+		effect_add(w, of[i].kind, "", by, &a->v[first], sure & of[i].bit ? of[i].forbidden : NULL);
 		uncertain(w, &a->v[first], "%s %s", by, f->does_why ? f->does_why : of[i].why);
 	}
 	if (f->does & SH_DOES_WRITE_CWD) {
@@ -783,6 +801,11 @@ static void doubt_habits(struct walk *w, struct state *s, const struct args *a, 
 		/* Changes the archive that it reads. */
 		if (!strcmp(by, "tar") && (!strncmp(t, "--del", 5) || !strncmp(t, "--cat", 5) || !strncmp(t, "--con", 5) || (strchr(t, 'A') && t[0] != '/' && (*t == '-' || i == first + 1) && t[1] != '-')))
 			uncertain(w, at, "tar changes the archive");
+		if ((!strcmp(by, "test") || !strcmp(by, "[")) && a->v[i].known != SH_LITERAL && (a->v[i].known != SH_PREFIX || !*t) && a->n - first == (size_t)(*by == '[' ? 4 : 3) &&
+		    i == first + 1)
+			uncertain(w, at, "%s: the operator is not known here", by);
+		if ((!strcmp(by, "test") || !strcmp(by, "[")) && (a->v[i].known == SH_PATTERN || a->v[i].known == SH_DYNAMIC))
+			uncertain(w, at, "%s: what is not one word may be an expression", by);
 		if (!strcmp(by, "seq") && *t != '-' && !all_digits(t, 8))
 			uncertain(w, at, "how long this goes on is not known here");
 		if (!strcmp(by, "printenv") && *t != '-' && (!*t || strcasestr(t, "token") || strcasestr(t, "secret") || strcasestr(t, "key") || strcasestr(t, "pass") || strcasestr(t, "cred")))
@@ -818,7 +841,7 @@ struct outcome apply_findings(struct walk *w, struct state *s, const struct args
 	judge_elsewhere(w, s, a, first, &f, in);
 	doubt_followed(w, a, first, argv, n);
 	doubt_habits(w, s, a, first, &f);
-	judge_does(w, s, a, first, &f, in);
+	judge_does(w, s, a, first, &f, does_surely(w, argv, n, f.does), in);
 	if (a->endless && !f.command_at)
 		uncertain(w, &a->v[first], "%s gets more words than can be seen here", argv[0].text);
 	for (size_t i = 0; i < f.n; i++)

@@ -16,6 +16,7 @@ struct piece {
 	struct cs_buf text;
 	bool any;              /* there is a field, even if it is empty */
 	bool pattern, dynamic, followed, prefix_only;
+	bool words;            /* ... of something unknown that may be several words, or none */
 	bool split;            /* fields may be split off */
 	uint32_t at, len;
 	const char *ifs;       /* NULL: the usual; known constants only */
@@ -55,14 +56,14 @@ static void finish_field(struct walk *w, struct piece *p)
 	struct arg a = { .at = p->at, .len = p->len, .followed = p->followed };
 
 	a.text = keep_text(w->mem, cs_buf_text(&p->text), p->text.len);
-	a.known = p->dynamic ? (p->text.len && p->prefix_only ? SH_PREFIX : SH_DYNAMIC) : p->pattern ? SH_PATTERN : SH_LITERAL;
+	a.known = p->dynamic ? (!p->words ? SH_PREFIX : SH_DYNAMIC) : p->pattern ? SH_PATTERN : SH_LITERAL;
 	if (p->text.over)
 		a.known = SH_DYNAMIC, a.text = keep_text(w->mem, "", 0);
 	args_add(w, p->out, a);
 	p->text.len = 0;
 	if (p->text.data)
 		p->text.data[0] = 0;
-	p->any = p->pattern = p->dynamic = p->prefix_only = false;
+	p->any = p->pattern = p->dynamic = p->prefix_only = p->words = false;
 }
 
 static void add_text(struct piece *p, const char *s, size_t n)
@@ -262,7 +263,7 @@ static bool add_list(struct walk *w, struct state *s, struct piece *p, const str
 			if (a->known == SH_LITERAL)
 				add_text(p, a->text, strlen(a->text));
 			else
-				add_unknown(p);
+				add_unknown(p), p->words = true;
 			p->followed = true;
 			if (i + 1 < s->positional.n)
 				finish_field(w, p);
@@ -278,7 +279,7 @@ static bool add_list(struct walk *w, struct state *s, struct piece *p, const str
 		p->followed = true;
 		for (size_t i = 0; i < v->n_items; i++) {
 			if (!v->items[i].known)
-				add_unknown(p);
+				add_unknown(p), p->words = true;
 			else
 				add_text(p, v->items[i].text, v->items[i].len);
 			p->followed = true;
@@ -367,6 +368,14 @@ static void doubt_param(struct walk *w, struct state *s, const struct sh_param *
 		uncertain(w, &at, "%s may hold a secret", q->name);
 }
 
+/* Of several words even in quotes. */
+static bool is_list(const struct sh_param *q)
+{
+	const struct sh_part *i = q->index ? q->index->parts : NULL;
+
+	return !strcmp(q->name, "@") || !strcmp(q->name, "*") || q->indirect || (i && (i->next || !i->text || i->len != 1 || !isdigit((unsigned char)i->text[0])));
+}
+
 static void add_param(struct walk *w, struct state *s, struct piece *p, const struct sh_part *part)
 {
 	const struct sh_param *q = part->param;
@@ -389,6 +398,7 @@ static void add_param(struct walk *w, struct state *s, struct piece *p, const st
 	p->followed = true;
 	if (!v.known || v.packed) {
 		add_unknown(p);
+		p->words |= (!part->quoted && p->split) || is_list(q);
 		return;
 	}
 	if (part->quoted || !p->split)
@@ -409,6 +419,7 @@ static void add_command(struct walk *w, struct state *s, struct piece *p, const 
 	p->followed = true;
 	if (!o.out.known || o.out.packed) {
 		add_unknown(p);
+		p->words |= !part->quoted && p->split;
 		return;
 	}
 	while (o.out.len && o.out.text[o.out.len - 1] == '\n')
@@ -453,6 +464,7 @@ static void add_part(struct walk *w, struct state *s, struct piece *p, const str
 		scan_arithmetic(w, s, part->text, part->place.at, part->place.len);
 		p->followed = true;
 		add_unknown(p);
+		p->words |= !part->quoted && p->split; /* IFS may be a digit */
 		break;
 	case SH_PROCESS: {
 		struct state sub = state_copy(w, s);
@@ -470,6 +482,7 @@ static void add_part(struct walk *w, struct state *s, struct piece *p, const str
 		break;
 	case SH_BRACE: /* taken apart before */
 		add_unknown(p);
+		p->words = true;
 		break;
 	}
 }
