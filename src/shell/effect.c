@@ -503,10 +503,8 @@ static void judge_role(struct walk *w, struct state *s, const struct args *a, si
 	const struct arg *word = &a->v[first + f->arg < a->n ? first + f->arg : first];
 	struct arg at = *word;
 	const char *by = name_of(a, first);
-	struct state sub = state_copy(w, s);
+	struct state sub;
 
-	if (!s->exported_functions)
-		sub.functions = NULL;
 	at.known = f->known;
 	if (word->followed)
 		at.followed = true;
@@ -543,6 +541,9 @@ static void judge_role(struct walk *w, struct state *s, const struct args *a, si
 		break;
 	}
 	case SH_ROLE_SHELL:
+		sub = state_copy(w, s);
+		if (!s->exported_functions)
+			sub.functions = NULL;
 		if (f->known == SH_LITERAL && f->text && !strcmp(by, "env")) { /* its own way to write a blank */
 			char *t = keep_text(w->mem, f->text, strlen(f->text));
 
@@ -791,6 +792,8 @@ static void doubt_habits(struct walk *w, struct state *s, const struct args *a, 
 		operands += a->v[i].known != SH_LITERAL || a->v[i].text[0] != '-';
 	if ((!strcmp(by, "env") && !f->command_at) || (!strcmp(by, "printenv") && !operands) || !strcmp(by, "envsubst"))
 		uncertain(w, at, "%s shows the environment, which may hold secrets", by);
+	if (!strcmp(by, "valgrind") || !strcmp(by, "pkgconf") || !strcmp(by, "pkg-config"))
+		uncertain(w, at, "%s obeys files of the directory, or the environment", by);
 	if (!strcmp(by, "top"))
 		uncertain(w, at, "top makes a directory for its settings");
 	if (!strcmp(by, "yes") || !strcmp(by, "setsid"))
@@ -806,6 +809,9 @@ static void doubt_habits(struct walk *w, struct state *s, const struct args *a, 
 			uncertain(w, at, "%s: the operator is not known here", by);
 		if ((!strcmp(by, "test") || !strcmp(by, "[")) && (a->v[i].known == SH_PATTERN || a->v[i].known == SH_DYNAMIC))
 			uncertain(w, at, "%s: what is not one word may be an expression", by);
+		/* -p sets times back, -m shows what is wrong in a file, -C and -f do more. */
+		if (!strcmp(by, "file") && *t == '-' && (t[1] == '-' ? !strncmp(t, "--p", 3) || !strncmp(t, "--ma", 4) || !strncmp(t, "--f", 3) : strpbrk(t, "pmfC") != NULL))
+			uncertain(w, at, "file: this option changes times, or reads other files");
 		if (!strcmp(by, "seq") && *t != '-' && !all_digits(t, 8))
 			uncertain(w, at, "how long this goes on is not known here");
 		if (!strcmp(by, "printenv") && *t != '-' && (!*t || strcasestr(t, "token") || strcasestr(t, "secret") || strcasestr(t, "key") || strcasestr(t, "pass") || strcasestr(t, "cred")))

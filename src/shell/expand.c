@@ -38,6 +38,7 @@ void args_add(struct walk *w, struct args *a, struct arg arg)
 		a->room = room;
 	}
 	a->v[a->n++] = arg;
+	w->steps += a->n % 4 == 0; /* words are work, too */
 }
 
 void set_positional(struct walk *w, struct state *s, const struct args *a, size_t from)
@@ -56,6 +57,7 @@ static void finish_field(struct walk *w, struct piece *p)
 	struct arg a = { .at = p->at, .len = p->len, .followed = p->followed };
 
 	a.text = keep_text(w->mem, cs_buf_text(&p->text), p->text.len);
+	w->steps += (unsigned)(p->text.len / 256);
 	a.known = p->dynamic ? (!p->words ? SH_PREFIX : SH_DYNAMIC) : p->pattern ? SH_PATTERN : SH_LITERAL;
 	if (p->text.over)
 		a.known = SH_DYNAMIC, a.text = keep_text(w->mem, "", 0);

@@ -85,6 +85,7 @@ struct value value_of(struct walk *w, const char *text, size_t len)
 {
 	if (len > SHW_VALUE_MAX || memchr(text, 0, len))
 		return value_unknown();
+	w->steps += (unsigned)(len / 256);
 	return (struct value){ .known = true, .text = keep_text(w->mem, text, len), .len = len };
 }
 
@@ -105,6 +106,11 @@ struct var *var_make(struct walk *w, struct state *s, const char *name)
 	if (v)
 		return v;
 	v = keep_bytes(w->mem, sizeof *v);
+	if (++w->n_vars > SHW_NAMES) { /* it is not known */
+		uncertain(w, NULL, "more than %d variables", SHW_NAMES);
+		*v = (struct var){ .name = keep_text(w->mem, name, strlen(name)) };
+		return v;
+	}
 	*v = (struct var){ .next = s->vars, .name = keep_text(w->mem, name, strlen(name)) };
 	s->vars = v;
 	return v;
@@ -150,6 +156,7 @@ struct state state_copy(struct walk *w, const struct state *s)
 {
 	struct state c = *s;
 	struct var **at = &c.vars;
+	unsigned count = 0;
 
 	/* Variables change in place; files and functions are only added in front. */
 	for (const struct var *v = s->vars; v; v = v->next) {
@@ -158,8 +165,10 @@ struct state state_copy(struct walk *w, const struct state *s)
 		*n = *v;
 		*at = n;
 		at = &n->next;
+		count++;
 	}
 	*at = NULL;
+	w->steps += count / 4; /* paid for, so that time is linear */
 	return c;
 }
 

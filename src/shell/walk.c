@@ -792,6 +792,11 @@ static struct outcome walk_kind(struct walk *w, struct state *s, const struct sh
 	case SH_CASE:
 		return walk_case(w, s, c, in);
 	case SH_FUNCTION:
+		if (++w->n_functions > SHW_NAMES) {
+			uncertain(w, &(struct arg){ .at = c->place.at, .len = c->place.len }, "more than %d functions", SHW_NAMES);
+			s->umbrella = "not all functions are followed";
+			return o;
+		}
 		if (has_function(s, c->name)) /* it may not be possible to take its place */
 			s->shadowed = true;
 		f = keep_bytes(w->mem, sizeof *f);

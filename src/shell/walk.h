@@ -21,6 +21,7 @@ enum {
 	SHW_VALUE_MAX = 65536, /* of a constant that is followed */
 	SHW_ARGS_MAX = 4096,
 	SHW_ALTERNATIVES = 256,
+	SHW_NAMES = 200,       /* of variables, of functions: they are looked up in lists */
 };
 
 /* Text that is known, or not. */
@@ -98,6 +99,7 @@ struct walk {
 	struct memory *mem;
 	size_t room_effects, room_reasons;
 	unsigned depth, steps;
+	unsigned n_vars, n_functions;
 	bool piped;            /* standard output is a pipe, not a terminal */
 	/* Within text of a word, places are that word's. */
 	bool nested;

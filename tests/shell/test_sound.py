@@ -41,9 +41,10 @@ PROGRAM_DIRS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/",
 # Programs that others start by themselves; those of the scripts around grep and diff.
 SCRIPTS = {"gzip", "bzip2", "xz", "zstd", "zstdcat", "grep", "sed", "diff", "cmp", "zgrep", "xzgrep", "bzgrep", "zdiff", "xzdiff", "bzdiff", "sh", "bash", "zcat", "bzcat", "xzcat", "lzip", "tail", "mktemp", "rm", "cat"}
 IMPLIED = {name: SCRIPTS for name in ("bzdiff", "bzcmp", "xzdiff", "xzcmp", "zdiff", "zcmp", "zgrep", "zegrep", "zfgrep", "xzgrep", "bzgrep", "zstdgrep")}
-IMPLIED |= {"xargs": {"echo"}, "tar": {"gzip", "bzip2", "xz", "zstd", "lzip", "lzma", "compress"}, "zcat": {"gzip"}, 
+IMPLIED |= {"xargs": {"echo"}, "tar": {"lzop", "gzip", "bzip2", "xz", "zstd", "lzip", "lzma", "compress"}, "zcat": {"gzip"}, 
            "egrep": {"grep"}, "fgrep": {"grep"}, "bzcat": {"bzip2"}, "xzcat": {"xz"}, "watch": {"sh"}, "which": {"sh"}, "ldd": {"bash"},
-           "lsb_release": {"python3", "cut", "getopt", "tr", "sh"}, "apt": {"dpkg"}, "dpkg": {"dpkg-query"}, "dpkg-query": {"dpkg"},
+           "apt-key": {"apt-config", "dpkg"}, "systemctl": {"systemd-sysv-install", "getopt", "ls"},
+           "lsb_release": {"python3", "cat", "cut", "getopt", "tr", "sh"}, "apt": {"dpkg"}, "dpkg": {"dpkg-query"}, "dpkg-query": {"dpkg"},
            "sdiff": {"diff"}, "gunzip": {"gzip"}, "uncompress": {"gzip"}, "7z": {"7za", "7zr"},
            "lspci": set(), "zless": {"gzip"}, "diff3": {"diff"}, "hostname": set(), "unxz": {"xz"}, "gcc": {"cc1"}}
 
