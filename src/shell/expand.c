@@ -38,7 +38,7 @@ void args_add(struct walk *w, struct args *a, struct arg arg)
 		a->room = room;
 	}
 	a->v[a->n++] = arg;
-	w->steps += a->n % 4 == 0; /* words are work, too */
+	w->steps += a->n % 2 == 0; /* words are work, too */
 }
 
 void set_positional(struct walk *w, struct state *s, const struct args *a, size_t from)
@@ -104,16 +104,16 @@ static void add_split(struct walk *w, struct piece *p, const struct value *v)
 
 /* ---- ${...} of constants ---- */
 
+enum { CUT_MAX = 512 }; /* every part of it is tried */
+
 static char *match_cut(struct walk *w, const struct value *v, const char *pattern, bool front, bool longest)
 {
 	size_t best = SIZE_MAX;
 
 	for (size_t i = 0; i <= v->len; i++) {
-		size_t n = longest == front ? v->len - i : i; /* how much is cut is tried in the order that wins */
-		size_t cut = front ? (longest ? v->len - i : i) : (longest ? v->len - i : i);
+		size_t cut = longest ? v->len - i : i; /* in the order that wins */
 		char *part = front ? keep_text(w->mem, v->text, cut) : keep_text(w->mem, v->text + v->len - cut, cut);
 
-		(void)n;
 		if (fnmatch(pattern, part, 0) == 0) {
 			best = cut;
 			break;
@@ -236,7 +236,7 @@ static struct value apply_op(struct walk *w, struct state *s, const struct sh_pa
 	if (!a.known)
 		return value_unknown();
 	if (*op == '#' || *op == '%')
-		return text_value(w, match_cut(w, &v, a.text, *op == '#', op[1] == *op));
+		return v.len > CUT_MAX ? value_unknown() : text_value(w, match_cut(w, &v, a.text, *op == '#', op[1] == *op));
 	if (!strcmp(op, "/") || !strcmp(op, "//")) {
 		struct value with = one_value(w, s, p->arg2);
 
