@@ -32,7 +32,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CAISSON = os.path.abspath(os.environ.get("CAISSON", os.path.join(ROOT, "build", "caisson")))
 ROWS = os.path.join(ROOT, "src", "shell", "table")
-DATA = os.environ.get("CS_SHELL_DATA", os.path.join(ROOT, "data", "shell"))
+DATA = os.environ.get("CS_SHELL_DATA", os.path.join(os.path.dirname(ROOT), "shared", "data", "shell"))
 ALL = os.environ.get("CS_SHELL") == "all"
 SEED = int(os.environ.get("CS_SHELL_SEED", "5"))
 LIMIT = 2.0
