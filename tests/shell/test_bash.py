@@ -22,7 +22,7 @@ from pathlib import Path
 
 TOOL = os.environ.get("PARSE_TOOL", "build/test/parse_tool")
 DATA = Path(os.environ.get("CAISSON_SHELL_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data" / "shell")
-COUNT = int(os.environ.get("SHELL_SCRIPTS", "6000"))
+COUNT = int(os.environ.get("SHELL_SCRIPTS", "2000"))
 SEED = int(os.environ.get("SHELL_SEED", "3"))
 FULL = os.environ.get("SHELL_FULL") == "1"
 ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/home/u", "ASAN_OPTIONS": "detect_leaks=0"}
