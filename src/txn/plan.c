@@ -327,24 +327,34 @@ static const char *beneath(const char *path, const char *dir)
 	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/') ? path + n : NULL;
 }
 
-/* Where a directory of the base stands afterwards: the innermost one that is moved takes it along.  NULL: it
- * goes with a deleted one, or something else comes in its place.  The caller's to free. */
+/* Where a directory of the base stands afterwards: one that is moved takes it along.  NULL: it goes with a deleted one, or something
+ * else comes in its place.  The caller's to free. */
 static char *ends_up_at(const struct planner *p, const char *base)
 {
-	const struct step *innermost = NULL;
+	char *now = cs_strdup(base); /* where it is after each step; NULL: in the undo set, as `rest` of n */
+	CS_FREE char *rest = NULL;
+	uint64_t n = 0;
 
+	/* Names are those of the moment: once another directory stands in its place, they are that one's. */
 	for (size_t i = 0; p->moves[p->c->n] && i < p->j->n; i++) {
 		const struct step *s = &p->j->v[i];
+		const char *below = now ? beneath(now, s->path) : NULL;
 
-		if ((s->kind == STEP_TAKE || s->kind == STEP_SWAP) && beneath(base, s->path) && (!innermost || strlen(s->path) > strlen(innermost->path)))
-			innermost = s;
+		if (below && s->kind == STEP_SWAP) {
+			free(now);
+			return NULL;
+		}
+		if (below && s->kind == STEP_TAKE) {
+			free(rest);
+			rest = cs_strdup(below);
+			n = s->n;
+			free(now);
+			now = NULL;
+		} else if (!now && s->kind == STEP_PLACE && s->n == n) {
+			now = cs_printf("%s%s", s->path, rest);
+		}
 	}
-	if (!innermost)
-		return cs_strdup(base);
-	for (size_t i = 0; innermost->kind == STEP_TAKE && i < p->j->n; i++)
-		if (p->j->v[i].kind == STEP_PLACE && p->j->v[i].n == innermost->n)
-			return cs_printf("%s%s", p->j->v[i].path, beneath(base, innermost->path));
-	return NULL;
+	return now;
 }
 
 static void copy_meta(struct step_meta *to, const struct step_meta *from)
