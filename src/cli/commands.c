@@ -225,7 +225,7 @@ const struct cli_command cli_commands[] = {
 	  "  uncertain   everything else\n"
 	  "with every effect, its object, the words it comes from, and what made it uncertain. COMMAND is bash.\n"
 	  "Exit status: 0 safe; 10 uncertain; 11 unsafe; 125 an error. With --lines 0.",
-	  "  $ caisson classify 'grep -rn TODO src | wc -l'\n"
+	  "  $ caisson classify 'sort names.txt | uniq -c | head'\n"
 	  "  $ caisson classify --json 'x=rm; $x -rf /srv/data'\n"
 	  "  $ jq -c .command log.jsonl | caisson classify --lines\n" },
 	{ "sh", "[OPTION...] 'COMMAND'", "run a shell command in the way that its effects ask for", cmd_sh, sh_opts,
@@ -233,7 +233,7 @@ const struct cli_command cli_commands[] = {
 	  "uncertain runs in a transaction: if it ends well and changed what was predicted, that is committed, else asked or kept;\n"
 	  "if it fails it is rolled back. One that is unsafe is refused.\n"
 	  "Exit status: the command's own; 125 refused.",
-	  "  $ caisson sh 'grep -rn TODO src | wc -l'\n"
+	  "  $ caisson sh 'sort names.txt | uniq -c | head'\n"
 	  "  $ caisson sh 'sed -i s/a/b/ notes.txt'\n"
 	  "  $ caisson sh 'rm -rf /srv/data'\n" },
 	{ "ps", "[--json]", "list running sandboxes", cmd_ps, json_opts, "Lists the sandboxes of the calling user.", "  $ caisson ps\n" },

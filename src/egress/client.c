@@ -582,7 +582,7 @@ int egress_control(const char *path, const char *request, struct cs_buf *reply, 
 		return cs_fail(err, CS_E_SYSTEM, errno, "make a socket");
 	if (connect(fd, (struct sockaddr *)&a, sizeof a) < 0)
 		return cs_fail(err, errno == ENOENT || errno == ECONNREFUSED ? CS_E_NOT_FOUND : CS_E_SYSTEM, errno == ENOENT ? 0 : errno,
-			       "no sandbox of that id has a network");
+			       "no running sandbox of that id has a network (`caisson ps` lists those that run)");
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 	if (cs_write_all(fd, request, strlen(request)) < 0 || cs_write_all(fd, "\n", 1) < 0 || shutdown(fd, SHUT_WR) < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "speak to the network boundary");

@@ -76,12 +76,6 @@ static void add_ports(struct egress_box *b, const struct net_rule *r)
 			add_port(b, port);
 }
 
-/* A rule about requests, where they may come over TLS: then TLS is read. */
-static bool reads_tls(const struct net_rule *r)
-{
-	return (r->methods || r->path) && net_rule_proto(r, r->port_lo) != NET_HTTP;
-}
-
 static int plan_rules(struct egress_box *b, const struct cs_strv *rules, bool deny, struct cs_err *err)
 {
 	int e = 0;
@@ -92,7 +86,7 @@ static int plan_rules(struct egress_box *b, const struct cs_strv *rules, bool de
 		e = net_rule_parse(rules->v[i], &r, err);
 		if (e < 0)
 			return e;
-		b->intercepts |= reads_tls(&r);
+		b->intercepts |= net_rule_reads_tls(&r);
 		if (!deny)
 			add_ports(b, &r);
 		if (!deny && r.net.family)

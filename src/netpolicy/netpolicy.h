@@ -92,6 +92,8 @@ void net_rule_done(struct net_rule *r);
 bool net_rule_has_port(const struct net_rule *r, uint16_t port);
 bool net_rule_has_name(const struct net_rule *r, const char *canonical);
 enum net_proto net_rule_proto(const struct net_rule *r, uint16_t port); /* never NET_AUTO */
+/* It speaks of requests, and on some port of its own they come over TLS: then TLS must be read. */
+bool net_rule_reads_tls(const struct net_rule *r);
 /* Methods and path pattern.  path is a request's path, with or without a query.  What could be read
  * in two ways (%2F, %2E%2E, "..", a backslash, "//") matches no allow rule and every deny rule
  * whose method it has.  A denial is also of other spellings that servers take for the same: in capitals,

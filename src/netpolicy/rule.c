@@ -469,6 +469,13 @@ enum net_proto net_rule_proto(const struct net_rule *r, uint16_t port)
 	return port == 443 ? NET_TLS : port == 80 ? NET_HTTP : NET_TCP;
 }
 
+bool net_rule_reads_tls(const struct net_rule *r)
+{
+	bool one = !r->default_ports && r->port_lo == r->port_hi;
+
+	return (r->methods || r->path) && r->proto != NET_HTTP && !(one && net_rule_proto(r, r->port_lo) == NET_HTTP);
+}
+
 int net_host_parse(const char *text, struct net_host *ret, struct cs_err *err)
 {
 	const char *eq = strchr(text, '='), *end, *s;

@@ -563,15 +563,7 @@ static struct outcome b_hash(struct walk *w, struct state *s, const struct args 
 {
 	for (size_t i = first + 1; i < a->n; i++)
 		if (!literal(a, i) || !strncmp(a->v[i].text, "-p", 2)) {
-			struct function *f;
-
 			uncertain(w, &a->v[first], "hash -p gives a name to another program");
-			/* For what follows the name is that program. */
-			if (a->n == first + 4 && literal(a, first + 2) && literal(a, first + 3)) {
-				file_set(w, s, keep_printf(w->mem, "hash:%s", a->v[first + 3].text), value_unknown(), a->v[first + 2].text);
-				f = keep_bytes(w->mem, sizeof *f);
-				(void)f;
-			}
 			s->umbrella = "names may stand for other programs (hash -p)";
 		}
 	return quiet(w, -1);

@@ -120,7 +120,7 @@ static bool is_harmless_device(const char *path)
 }
 
 /* Files that others run, obey or believe by themselves. */
-static bool is_persistent(const char *path, const char *home)
+static bool is_persistent(const char *path)
 {
 	static const char *const names[] = { ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc",
 					     ".cshrc", ".tcshrc", ".login", ".xinitrc", ".xsession", ".inputrc", ".gitconfig", ".vimrc", ".exrc", ".npmrc",
@@ -135,7 +135,6 @@ static bool is_persistent(const char *path, const char *home)
 					     "/etc/passwd", "/etc/shadow", "/etc/group", "/etc/sudoers", "/etc/inittab", "/etc/anacrontab" };
 	const char *base = strrchr(path, '/');
 
-	(void)home;
 	for (size_t i = 0; base && i < sizeof names / sizeof *names; i++)
 		if (!strcmp(base + 1, names[i]))
 			return true;
@@ -339,7 +338,7 @@ static void effect_change(struct walk *w, enum sh_effect_kind kind, const struct
 		why = "the policy's own files may not be changed";
 	else if (is_within(path, "/dev") && !is_within(path, "/dev/shm"))
 		kind = SH_EFFECT_DEVICE, why = "devices may not be written";
-	else if (kind == SH_EFFECT_WRITE && is_persistent(path, w->policy->home))
+	else if (kind == SH_EFFECT_WRITE && is_persistent(path))
 		kind = SH_EFFECT_PERSISTENCE, why = "what others run or obey by themselves may not be changed";
 	else if (is_within(path, "/proc") || is_within(path, "/sys"))
 		kind = SH_EFFECT_SYSTEM, why = "the kernel's settings may not be changed";

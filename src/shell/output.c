@@ -212,11 +212,10 @@ static struct value out_hex(struct walk *w, const struct value *in)
 	return done(w, &out);
 }
 
-static struct value out_rev(struct walk *w, const struct value *in, bool lines)
+static struct value out_rev(struct walk *w, const struct value *in)
 {
 	struct cs_buf out = CS_BUF(SHW_VALUE_MAX);
 
-	(void)lines;
 	for (const char *c = in->text; *c;) {
 		size_t n = strcspn(c, "\n");
 
@@ -343,7 +342,7 @@ struct value output_of(struct walk *w, struct state *s, const struct args *a, si
 	if (is(a, first, "xxd") && !in->packed && a->n > first + 1 && strstr(a->v[first + 1].text, "r"))
 		return out_hex(w, in);
 	if (is(a, first, "rev") && !in->packed && a->n == first + 1)
-		return out_rev(w, in, true);
+		return out_rev(w, in);
 	if (is(a, first, "tr") && !in->packed)
 		return out_tr(w, a, first, in);
 	return out_packer(a, first, in);

@@ -40,18 +40,13 @@ int box_remake_policy(struct box *b, struct cs_err *err)
 	return 0;
 }
 
-static bool reads_tls(const struct net_rule *r)
-{
-	return (r->methods || r->path) && net_rule_proto(r, r->port_lo) != NET_HTTP;
-}
-
 static bool needs_ca(const struct box *b)
 {
 	for (size_t i = 0; i < b->policy.n_allow; i++)
-		if (reads_tls(&b->policy.allow[i]))
+		if (net_rule_reads_tls(&b->policy.allow[i]))
 			return true;
 	for (size_t i = 0; i < b->policy.n_deny; i++)
-		if (reads_tls(&b->policy.deny[i]))
+		if (net_rule_reads_tls(&b->policy.deny[i]))
 			return true;
 	return b->n_secrets > 0;
 }
@@ -104,7 +99,6 @@ int box_open(struct edge *e, uint32_t number, const char *text, size_t len, int 
 	b->yaml = take_yaml;
 	b->udp.fd = b->tcp.fd = b->control.fd = -1;
 	b->policy.learn = learn;
-	b->opened = loop_now(e->loop);
 	snprintf(b->id, sizeof b->id, "%.*s", (int)id, text);
 	b->next = e->boxes;
 	e->boxes = b;
@@ -281,7 +275,7 @@ static int prepare_rule(struct box *b, const char *rule, bool deny, struct cs_er
 	if (e < 0)
 		return e;
 	/* Nobody inside would trust our certificate now. */
-	if (reads_tls(&r) && !b->ca)
+	if (net_rule_reads_tls(&r) && !b->ca)
 		e = cs_fail(err, CS_E_UNSUPPORTED, 0, "a rule about requests over TLS must be there from the start: programs inside trust no certificate of ours yet");
 	if (e == 0 && !deny && r.net.family && box_route(b, &r.net, r.bits) < 0)
 		e = cs_fail(err, CS_E_SYSTEM, errno, "route the network to the boundary");

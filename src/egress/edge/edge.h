@@ -140,7 +140,6 @@ struct box {
 	struct egress_totals totals;
 	struct egress_told *told;
 	size_t n_told;
-	uint64_t opened;
 };
 
 /* ---- box.c ---- */
@@ -168,7 +167,6 @@ socklen_t sockaddr_make(const struct net_addr *a, uint16_t port, bool mapped, st
 
 /* ---- names.c ---- */
 struct host *hosts_get(struct hosts *h, const char *name, bool with_address); /* makes it; NULL: too many */
-struct host *hosts_find(const struct hosts *h, const char *name);
 struct host *hosts_by_addr(const struct hosts *h, const struct net_addr *a);
 bool hosts_is_ours(const struct net_addr *a); /* in the range that names are given */
 struct net_addr hosts_addr(const struct host *host, int family);             /* 4, 6 */

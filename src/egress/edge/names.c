@@ -42,7 +42,7 @@ static void grow(struct hosts *h)
 	h->n_buckets = n;
 }
 
-struct host *hosts_find(const struct hosts *h, const char *name)
+static struct host *hosts_find(const struct hosts *h, const char *name)
 {
 	if (!h->n_buckets)
 		return NULL;
