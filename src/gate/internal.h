@@ -18,6 +18,7 @@
 #include "gate/origin.h"
 #include "gate/plan.h"
 #include "profile/profile.h"
+#include "rules/pattern.h"
 #include "schema/schema.h"
 #include "shell/shell.h"
 
@@ -69,6 +70,7 @@ struct gate_tool {
 	const char *name;
 	const struct manifest_tool *in; /* NULL: only the profile speaks of it */
 	struct schema *input, *output;  /* NULL: any */
+	const struct json *input_doc, *output_doc;
 	unsigned effects;               /* RULES_READ ... */
 	bool annotated;                 /* the profile has an entry */
 	struct gate_sink *sinks;
@@ -94,7 +96,8 @@ struct gate_policy {
 	struct cs_arena arena;
 	const char *path;
 	struct profile profile;
-	struct cs_strv roots;
+	bool loaded;                     /* the profile */
+	struct cs_strv roots, own;
 	struct sh_policy shell;
 	struct manifest *manifest;       /* may be NULL */
 	struct pins *pins;
