@@ -59,9 +59,21 @@ struct gate_answer {
 	char fix[256];     /* what to do instead; may be empty */
 	char approval[40]; /* of an ask: the id under which it can be approved */
 	bool ended;        /* the session is over: too many refusals */
+	bool confirmed;    /* a person has said yes: questions are answered, refusals stand */
 };
 
 void gate_user(struct gate *g, const char *text, size_t len, uint64_t t_ms);
+/* Judges and, if it may be, counts it as made. */
 void gate_check(struct gate *g, const struct gate_call *c, struct gate_answer *ret);
-/* ok == false: it failed. An unknown id is ignored with false. */
-bool gate_result(struct gate *g, const char *id, bool ok, const struct json *result, uint64_t t_ms);
+/* Its result; ok == false: it failed.  The answer is a denial if the result breaks what the tool promises. CS_E_NOT_FOUND
+ * for a call that is not running. */
+int gate_result(struct gate *g, const char *id, bool ok, const struct json *result, uint64_t t_ms, struct gate_answer *ret,
+		struct cs_err *err);
+/* id NULL: the user said yes to what comes next.  Else the answer to a question: it is judged anew, without questions. */
+int gate_confirm(struct gate *g, const char *id, bool allow, uint64_t t_ms, struct gate_answer *ret, struct cs_err *err);
+/* The obligations. The session is over, whatever the answer. */
+void gate_end(struct gate *g, uint64_t t_ms, struct gate_answer *ret);
+/* Tools that may be allowed now: never too few.  Names live as long as the policy. */
+size_t gate_next(struct gate *g, const char *role, const char **ret, size_t max);
+/* Bytes that the session holds. */
+uint64_t gate_bytes(const struct gate *g);

@@ -124,6 +124,8 @@ bool gate_pattern_matches(const struct gate_pattern *p, const char *tool, const 
 /* What the lists of the policy and of the role say. */
 enum rules_verdict gate_access(const struct gate_policy *p, const char *role, const char *tool, const struct json *args,
 			       char *reason, size_t size);
+/* May it be, with some arguments? */
+bool gate_may_access(const struct gate_policy *p, const char *role, const char *tool);
 bool gate_role_known(const struct gate_policy *p, const char *role);
 
 /* ---- a session ---- */
@@ -156,6 +158,7 @@ struct gate {
 	unsigned n_flights;
 	struct budget *budget;
 	uint64_t t_ms, t_first;
+	uint64_t made;                    /* ids for calls that had none */
 	bool begun, ended;
 	bool untrusted, sensitive, secret; /* what it has read so far */
 	unsigned suspicion;               /* how much read text looked like an injection; decides nothing */
@@ -163,6 +166,9 @@ struct gate {
 	unsigned n_denials;
 	struct cs_arena scratch;          /* of one event */
 	struct rules_world world;
+	const char *role, *agent;         /* of the call being judged */
+	char *shell_text;                 /* the command whose verdict is kept */
+	struct sh_verdict shell_verdict;
 };
 
 /* ---- check.c ---- */
@@ -189,6 +195,8 @@ void budget_result(struct gate *g, const struct gate_flight *f, const struct jso
 
 /* ---- world.c ---- */
 void world_init(struct gate *g);
+const struct sh_verdict *gate_classify(struct gate *g, const struct json *command);
+void gate_classify_done(struct gate *g);
 
 /* ---- session.c ---- */
 void gate_grant(struct gate *g, const struct gate_call *c, const struct gate_tool *t, int step);

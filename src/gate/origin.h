@@ -39,4 +39,6 @@ void origin_result(struct origin *o, const struct json *result, const struct ori
 enum origin_class origin_of(const struct origin *o, const struct json *v, const struct json **ret_which);
 /* The same for what looks like an address in the text of v: links and e-mail addresses. None: ORIGIN_USER. */
 enum origin_class origin_of_links(const struct origin *o, const struct json *v, struct cs_arena *a, const struct json **ret_which);
+/* The same scalar, after normalising. */
+bool origin_same(const struct json *a, const struct json *b);
 size_t origin_bytes(const struct origin *o);
