@@ -40,13 +40,20 @@ struct json_member {
 	struct json value;
 };
 
+enum {
+	JSON_DEPTH_MAX = 1000, /* whatever the limits say: values are walked by recursion */
+	JSON_DIGITS_MAX = 1000,
+	JSON_EXPONENT_MAX = 1000, /* of the powers of ten that a number's digits stand for, both signs */
+};
+
 struct json_limits {
 	uint32_t depth;  /* 0: 64 */
 	uint32_t values; /* 0: 1,000,000 */
 };
 
 /* One whole text; anything but white space after it is an error. Errors are
- * "line:column: what" with CS_E_INVALID, or CS_E_LIMIT. `limits` may be NULL. */
+ * "line:column: what" with CS_E_INVALID, or CS_E_LIMIT. `limits` may be NULL.
+ * Takes as many bytes of the arena as the text has, and up to 32 for each value. */
 int json_read(struct cs_arena *a, const char *text, size_t len, const struct json_limits *limits,
 	      const struct json **ret, struct cs_err *err);
 
@@ -59,12 +66,15 @@ const char *json_str(const struct json *v);
 bool json_is(const struct json *v, enum json_type type);
 double json_num(const struct json *v);            /* a number's nearest double */
 bool json_int(const struct json *v, int64_t *ret); /* true for 3 and 3.0, exactly */
+bool json_whole(const struct json *v);             /* a number of any size without a fraction: 3, 3.0, 1e300 */
 const char *json_type_name(enum json_type type);  /* "null", "boolean", "number", ... */
 
 /* As JSON Schema has it: 1 == 1.0, objects without order, numbers exactly (not by double). */
 bool json_equal(const struct json *a, const struct json *b);
 int json_number_cmp(const struct json *a, const struct json *b); /* -1 0 1, exactly */
-/* Equal values have equal hashes. */
+/* Whether v / of is whole, exactly; false where `of` is 0. */
+bool json_number_multiple(const struct json *v, const struct json *of);
+/* Equal values have equal hashes. A seed that others do not know keeps them from making collisions. */
 uint64_t json_hash(const struct json *v, uint64_t seed);
 
 /* A copy in another arena that shares nothing. NULL if that is over. */
