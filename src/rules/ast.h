@@ -48,6 +48,7 @@ struct rl_arg {
 	uint32_t steps;
 	enum rl_arg_kind kind;
 	uint32_t var;                  /* RL_ARG_VAR: index into rule->vars */
+	const char *var_name;          /* its name, for messages */
 	const struct json *value;      /* RL_ARG_CONST */
 	const struct pattern *pattern; /* RL_ARG_PATTERN */
 	struct rl_pos pos;
@@ -71,13 +72,13 @@ struct rl_step {
 
 enum rl_term_kind {
 	RL_T_CONST,   /* value */
-	RL_T_ARG,     /* path into the present call's arguments; in an event's `where`, that event's */
+	RL_T_ARG,     /* path into the present call's arguments, from their top; in an event's `where`, that event's */
 	RL_T_RESULT,  /* only in an event's `where`: path into its result */
 	RL_T_VAR,     /* a forall variable, or an all/any variable (local) */
 	RL_T_LOCAL,
 	RL_T_LAST,    /* last(CALL).path: the result of the latest ok event */
 	RL_T_COUNT,   /* count(PAST) [within] as a number */
-	RL_T_SUM,     /* sum(CALL-event, ARG) [within] */
+	RL_T_SUM,     /* sum(CALL-event, ARG) [within]: past is the event, call its call, path and a the argument */
 	RL_T_LEN,     /* len(t): elements, members, or characters */
 	RL_T_KEYS,    /* keys(t): an array of an object's keys */
 	RL_T_VALUES,
@@ -86,7 +87,7 @@ enum rl_term_kind {
 	RL_T_SESSION, /* session.NAME: asked of the host (rules_world) */
 	RL_T_EFFECTS, /* effects: those of the tool called */
 	RL_T_TOOL,    /* tool: its name */
-	RL_T_FROM,    /* from(ARG): a set of provenance classes; asked of the host */
+	RL_T_FROM,    /* from(ARG): a set of provenance classes; asked of the host. FROM, SHELL, EFFECT_OF: a is the RL_T_ARG */
 	RL_T_SHELL,   /* shell(ARG): "safe" | "uncertain" | "unsafe"; asked of the host */
 	RL_T_EFFECT_OF, /* reads(ARG) writes(ARG) deletes(ARG) hosts(ARG) runs(ARG): sets of strings of a shell command */
 };
@@ -101,7 +102,7 @@ struct rl_term {
 	uint32_t steps;
 	const struct rl_term *a, *b;  /* operands */
 	const struct rl_call *call;   /* LAST, SUM */
-	const struct rl_formula *past; /* COUNT: what is counted */
+	const struct rl_formula *past; /* COUNT: what is counted; SUM: the event */
 	uint64_t within_ms;           /* COUNT, SUM: 0 is without end */
 	uint32_t id;                  /* LAST, COUNT, SUM: the place of its state in the monitor */
 };
@@ -114,7 +115,8 @@ enum rl_op {
 	RL_IN,       /* a is an element of b; a an array: every element is */
 	RL_CONTAINS, /* b is an element of a, or a part of the string a */
 	RL_MATCHES,  /* a ~ pattern, the whole of it; a an array: every element */
-	RL_UNDER,    /* a (a path, or a set of them) is at or below b, lexically, after . and .. */
+	RL_UNDER,    /* a (a path, or a set of them: every one) is at or below b, lexically, after . and .. */
+	RL_OUTSIDE,  /* a is not under b; a set of them: not one is. So it is not the opposite of RL_UNDER */
 	RL_PRESENT,  /* present(ARG) */
 	RL_ALL, RL_ANY, /* all x in TERM: F */
 	/* about the past */
@@ -125,9 +127,10 @@ struct rl_formula {
 	enum rl_op op;
 	struct rl_pos pos;
 	const struct rl_formula *a, *b;     /* NOT AND OR ONCE HIST PREV; `a SINCE b` */
-	const struct rl_term *l, *r;        /* comparisons; ALL, ANY: l is what is looped over, a the body */
+	const struct rl_term *l, *r;        /* comparisons; PRESENT: l; ALL, ANY: l is what is looped over, a the body */
 	const struct pattern *pattern;      /* MATCHES */
-	uint32_t var;                       /* ALL, ANY: the local's index */
+	uint32_t var;                       /* ALL, ANY: the local's index: how many others it stands in, below RL_MAX_LOCALS (8) */
+	const char *local;                  /* ALL, ANY: the local's name, for messages */
 	enum rl_event event;                /* EVENT */
 	const struct rl_call *call;         /* EVENT: CALL, OK, FAIL */
 	const struct rl_formula *where;     /* EVENT: over its own arguments and result; may be NULL */
@@ -144,6 +147,7 @@ struct rl_rule {
 	uint32_t n_vars;
 	const struct rl_call *call;
 	const struct rl_formula *where, *unless; /* may be NULL: true; false */
+	bool required;                      /* was written `require B after A` */
 	bool each;                          /* an obligation at `end` that has variables: every tuple must hold */
 	const char *because, *fix;
 	struct rl_pos pos;
@@ -156,7 +160,7 @@ struct rl_assert {
 	const struct rl_formula *past;
 	uint32_t depth; /* 0: the default */
 	struct rl_pos pos;
-	const char *text;
+	const char *text; /* the statement, as written */
 };
 
 /* One event of an inline test. */
@@ -175,6 +179,7 @@ struct rl_test_event {
 struct rl_test {
 	enum rules_verdict expect;
 	const char *by; /* may be NULL */
+	struct rl_pos by_pos;
 	const struct rl_test_event *events;
 	uint32_t n;
 	struct rl_pos pos;
