@@ -34,24 +34,35 @@ void policy_rules_add(struct reading *r, const char *name, uint32_t line, const 
 	r->lines += lines_in(text, len) + 1;
 }
 
+/* A tool's name as a part of a rule's. */
+static void name_after(const char *tool, char *ret, size_t size)
+{
+	snprintf(ret, size, "%s", tool);
+	for (char *c = ret; *c; c++)
+		if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_'))
+			*c = '-';
+}
+
 int policy_condition(struct reading *r, const struct json *v, const char *tool, bool after)
 {
 	const struct json_place *at = json_place_of(&r->places, v);
 	CS_BUF_AUTO struct cs_buf text = CS_BUF(64 << 10);
 	const char *s = json_str(v);
+	char name[80];
 
 	if (!v)
 		return 0;
 	if (!s || strchr(s, ';'))
 		return policy_bad(r, v, "a condition is a formula as in rules, without ';'");
+	name_after(tool, name, sizeof name);
 	if (!after) {
-		cs_buf_fmt(&text, "rule \"%s.before\": forbid \"%s\" unless (%s) because \"a condition of %s does not hold\";", tool, tool, s, tool);
+		cs_buf_fmt(&text, "rule before-%s: forbid \"%s\" unless (%s) because \"a condition of %s does not hold\";", name, tool, s, tool);
 		policy_rules_add(r, r->path, at ? at->line : 1, text.data, text.len);
 		return 0;
 	}
 	/* Asked right after the result: it is the last event. */
 	r->after.max = GATE_POLICY_MAX;
-	cs_buf_fmt(&r->after, "rule \"%s.after\": forbid end unless not (ok(\"%s\") and not ok(\"%s\" where (%s)));\n", tool, tool, tool, s);
+	cs_buf_fmt(&r->after, "rule after-%s: forbid end unless not (ok(\"%s\") and not ok(\"%s\" where (%s)));\n", name, tool, tool, s);
 	return 0;
 }
 
