@@ -347,8 +347,10 @@ static void take(struct origin *o, const struct json *v, const struct origin_sou
 
 void origin_result(struct origin *o, const struct json *result, const struct origin_source *s)
 {
-	if (result)
-		take(o, result, s, s->trusted ? ORIGIN_TRUSTED : ORIGIN_STRUCTURED, 0);
+	if (!result)
+		return;
+	/* A text as a whole is nobody's field. */
+	take(o, result, s, s->trusted ? ORIGIN_TRUSTED : result->type == JSON_STRING ? ORIGIN_FREE : ORIGIN_STRUCTURED, 0);
 }
 
 /* ---- what is asked ---- */
@@ -378,7 +380,8 @@ static bool all_words_seen(const struct origin *o, const char *s, size_t n)
 	return true;
 }
 
-static enum origin_class class_of(const struct origin *o, const char *w, size_t n)
+/* A phrase that somebody is known to have said as it stands. */
+static enum origin_class phrase_class(const struct origin *o, const char *w, size_t n)
 {
 	unsigned c = seen(o, w, n);
 
@@ -386,9 +389,47 @@ static enum origin_class class_of(const struct origin *o, const char *w, size_t 
 		return ORIGIN_USER;
 	if (c & 1u << ORIGIN_TRUSTED)
 		return ORIGIN_TRUSTED;
-	if (c & 1u << ORIGIN_STRUCTURED)
-		return ORIGIN_STRUCTURED;
-	return n && all_words_seen(o, w, n) ? ORIGIN_FREE : ORIGIN_NOWHERE;
+	return c & 1u << ORIGIN_STRUCTURED ? ORIGIN_STRUCTURED : ORIGIN_NOWHERE;
+}
+
+/* "dinner at" of the user's and "chez nous" of a field make "dinner at chez nous": the best way to cut it into such
+ * phrases; its worst phrase is its class. The ends of words are `at`, best[i] is for the first i words. */
+static enum origin_class pieced_class(const struct origin *o, const char *w, size_t n)
+{
+	enum { WORDS = 32 };
+	enum origin_class best[WORDS + 1] = { ORIGIN_USER };
+	size_t at[WORDS + 1] = { 0 }, words = 0;
+
+	for (size_t i = 0; i <= n; i++)
+		if (i == n || w[i] == ' ') {
+			if (words == WORDS)
+				return ORIGIN_NOWHERE;
+			at[++words] = i + 1;
+		}
+	for (size_t to = 1; to <= words; to++) {
+		best[to] = ORIGIN_NOWHERE;
+		for (size_t from = 0; from < to; from++) {
+			enum origin_class c = best[from];
+
+			if (c >= best[to])
+				continue;
+			enum origin_class piece = phrase_class(o, w + at[from], at[to] - 1 - at[from]);
+
+			c = piece > c ? piece : c;
+			if (c < best[to])
+				best[to] = c;
+		}
+	}
+	return best[words];
+}
+
+static enum origin_class class_of(const struct origin *o, const char *w, size_t n)
+{
+	enum origin_class c = phrase_class(o, w, n);
+
+	if (c == ORIGIN_NOWHERE && n)
+		c = pieced_class(o, w, n);
+	return c == ORIGIN_NOWHERE && n && all_words_seen(o, w, n) ? ORIGIN_FREE : c;
 }
 
 static void worst(enum origin_class c, const struct json *v, enum origin_class *ret, const struct json **which)
