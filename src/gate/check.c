@@ -41,16 +41,15 @@ const char *gate_show(struct gate *g, const struct json *v)
 static void check_tool(struct gate *g, struct gate_probe *p, struct gate_answer *ret)
 {
 	const char *role = p->call->role;
-	enum rules_verdict v;
-	char why[256] = "";
 
 	if (p->tool->in && p->tool->in->quarantine[0])
 		gate_raise(ret, RULES_DENY, "quarantine", "a person must look at it: caisson tools diff, then caisson tools approve",
 			   "the tool %s is in quarantine: %s", p->tool->name, p->tool->in->quarantine);
 	if (!gate_role_known(g->policy, role))
 		gate_raise(ret, RULES_DENY, "role", "use a role that the policy has", "there is no role '%s'", role);
-	v = gate_access(g->policy, role, p->tool->name, p->call->args, why, sizeof why);
-	gate_raise(ret, v, "tool", "name it under tools: allow: in the profile", "%s", why);
+	gate_access(g->policy, role, p->tool->name, p->call->args, &p->leave);
+	if (!p->leave.by_default)
+		gate_raise(ret, p->leave.verdict, "tool", "name it under tools: allow: in the profile", "%s", p->leave.reason);
 }
 
 static void check_schema(struct gate *g, struct gate_probe *p, struct gate_answer *ret)
@@ -95,6 +94,8 @@ static void check_rules(struct gate *g, struct gate_probe *p, struct gate_answer
 	struct rules_hit hit = { 0 };
 
 	rules_monitor_check(g->monitor, &e, &g->world, &hit);
+	if (p->leave.by_default && !hit.allowed)
+		gate_raise(ret, p->leave.verdict, "tool", "name it under tools: allow: in the profile", "%s", p->leave.reason);
 	if (hit.rule)
 		gate_raise(ret, hit.verdict, hit.rule, hit.fix, "%s%s", hit.because ? hit.because : "the rule does not allow it now",
 			   hit.unknown ? " (something it asks for is absent or not known)" : "");

@@ -122,8 +122,12 @@ struct gate_policy {
 const struct gate_tool *gate_tool_find(const struct gate_policy *p, const char *name);
 bool gate_pattern_matches(const struct gate_pattern *p, const char *tool, const struct json *args);
 /* What the lists of the policy and of the role say. */
-enum rules_verdict gate_access(const struct gate_policy *p, const char *role, const char *tool, const struct json *args,
-			       char *reason, size_t size);
+struct gate_leave {
+	enum rules_verdict verdict;
+	bool by_default; /* no list of the policy's names it: an `allow` rule may */
+	char reason[256];
+};
+void gate_access(const struct gate_policy *p, const char *role, const char *tool, const struct json *args, struct gate_leave *ret);
 /* May it be, with some arguments? */
 bool gate_may_access(const struct gate_policy *p, const char *role, const char *tool);
 bool gate_role_known(const struct gate_policy *p, const char *role);
@@ -178,6 +182,7 @@ struct gate_probe {
 	bool confirmed; /* a person has said yes to it: questions are answered, refusals stand */
 	bool dry;       /* count nothing */
 	int step;       /* of the plan it was found to be; -1 */
+	struct gate_leave leave;
 };
 void gate_judge(struct gate *g, struct gate_probe *p, struct gate_answer *ret);
 /* The stricter of what is there and this. */

@@ -375,8 +375,7 @@ static void judge(struct gate *g, struct plan *p, const char *role)
 
 	for (size_t i = 0; i < p->n; i++) {
 		struct plan_step *s = &p->steps[i];
-		enum rules_verdict v;
-		char why[256] = "";
+		struct gate_leave leave = { 0 };
 
 		s->sure = true;
 		literal = literal && all_literal(s);
@@ -384,10 +383,10 @@ static void judge(struct gate *g, struct plan *p, const char *role)
 			rate(s, RULES_DENY, "quarantine", "the tool is in quarantine: %s", s->tool->in->quarantine);
 		if (!gate_may_access(g->policy, role, s->tool->name))
 			rate(s, RULES_DENY, "tool", "it is not allowed");
-		v = gate_access(g->policy, role, s->tool->name, known_args(&g->scratch, s, i, false), why, sizeof why);
-		if (v == RULES_ASK)
-			rate(s, v, "tool", "%s", why);
-		else if (v == RULES_DENY)
+		gate_access(g->policy, role, s->tool->name, known_args(&g->scratch, s, i, false), &leave);
+		if (leave.verdict == RULES_ASK)
+			rate(s, RULES_ASK, "tool", "%s", leave.reason);
+		else if (leave.verdict == RULES_DENY)
 			unsure(s, "whether it is allowed depends on its arguments");
 		judge_schema(g, s);
 		judge_sinks(g, p, s);

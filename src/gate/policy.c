@@ -480,7 +480,7 @@ static int read_each(struct reading *r, const struct json *v)
 			for (size_t t = 0; names && t < known; t++)
 				names[t] = r->p->tools[t].name;
 			near = names ? cs_nearest(name, names, known) : NULL;
-			return policy_bad(r, &v->members[i].value, "the manifest has no tool '%.80s'%s%s%s", name,
+			return policy_bad(r, &v->members[i].value, "%s '%.80s'%s%s%s", glob && !r->p->manifest ? "without a manifest there are no tools for the pattern" : "the manifest has no tool", name,
 					  near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 		}
 		r->p->tools[r->p->n_tools] = (struct gate_tool){ .name = name, .index = -1 };
@@ -518,6 +518,8 @@ static int read_manifest(struct reading *r, const struct json *tools)
 		return 0;
 	if (!json_str(v))
 		return policy_bad(r, v, "manifest must be a file's name");
+	if (r->p->manifest)
+		return policy_bad(r, v, "the profile that this one extends has a manifest already");
 	if ((k = read_beside(r, v, json_str(v), &text, &path)) < 0)
 		return k;
 	if (manifest_read(path, text.data, text.len, &r->p->manifest, &inner) < 0)
@@ -536,6 +538,19 @@ static int read_manifest(struct reading *r, const struct json *tools)
 	return 0;
 }
 
+/* For so many tools more than those of the profiles before. */
+static int room_for(struct reading *r, const struct json *at, size_t more)
+{
+	struct gate_tool *tools = cs_arena_get(&r->p->arena, r->p->n_tools + more + 1, sizeof *tools);
+
+	if (!tools)
+		return policy_bad(r, at, "too many tools");
+	if (r->p->n_tools)
+		memcpy(tools, r->p->tools, r->p->n_tools * sizeof *tools);
+	r->p->tools = tools;
+	return 0;
+}
+
 static int read_tools(struct reading *r, const struct json *v)
 {
 	static const char *const keys[] = { "manifest", "pins", "default", "allow", "ask", "deny", "each", NULL };
@@ -544,10 +559,11 @@ static int read_tools(struct reading *r, const struct json *v)
 
 	if (k < 0 || (k = read_manifest(r, v)) < 0)
 		return k;
-	r->p->tools = cs_arena_get(&r->p->arena, (r->p->manifest ? r->p->manifest->n : 0) + (each ? each->n : 0) + 1, sizeof *r->p->tools);
-	if (!r->p->tools)
-		return policy_bad(r, v, "too many tools");
-	if ((k = from_manifest(r)) < 0 || (k = read_each(r, each)) < 0)
+	if ((k = room_for(r, v, (json_get(v, "manifest") ? r->p->manifest->n : 0) + (each ? each->n : 0))) < 0)
+		return k;
+	if (json_get(v, "manifest") && (k = from_manifest(r)) < 0)
+		return k;
+	if ((k = read_each(r, each)) < 0)
 		return k;
 	return read_access(r, v, &r->p->access);
 }
@@ -680,28 +696,70 @@ static int read_rules(struct reading *r, const struct json *v)
 	return 0;
 }
 
-static int read_file(struct reading *r)
+/* On top of a locked profile only what refuses more. */
+static int only_narrows(struct reading *r, const struct json *root)
 {
-	static const char *const sections[] = { "tools", "roles", "rules", "gate" };
+	static const char *const may[] = { "ask", "deny", NULL };
+	const struct json *tools = json_get(root, "tools");
+
+	if (json_get(root, "gate") || json_get(root, "roles"))
+		return policy_bad(r, json_get(root, "gate") ? json_get(root, "gate") : json_get(root, "roles"),
+				  "the profile that this one extends is locked: only rules, tools: ask: and tools: deny: may be added");
+	for (uint32_t i = 0; json_is(tools, JSON_OBJECT) && i < tools->n; i++)
+		if (strcmp(tools->members[i].key, may[0]) && strcmp(tools->members[i].key, may[1]))
+			return policy_bad(r, &tools->members[i].value,
+					  "the profile that this one extends is locked: only rules, tools: ask: and tools: deny: may be added");
+	return 0;
+}
+
+static int read_sections(struct reading *r, const struct json *root)
+{
+	const struct json *locked = json_get(root, "locked");
+	int k = r->locked ? only_narrows(r, root) : 0;
+
+	if (k < 0)
+		return k;
+	r->locked |= json_is(locked, JSON_BOOL) && locked->b;
+
+	/* gate: first, since sinks begin from its verdicts. */
+	if ((k = read_gate(r, json_get(root, "gate"))) < 0 || (k = read_tools(r, json_get(root, "tools"))) < 0 ||
+	    (k = read_roles(r, json_get(root, "roles"))) < 0)
+		return k;
+	return read_rules(r, json_get(root, "rules"));
+}
+
+/* A file is found beside the one that names it; a built-in profile has nothing for the gate. */
+static const char *extended(struct reading *r, const struct json *root)
+{
+	const char *name = json_str(json_get(root, "extends")), *slash = strrchr(r->path, '/'), *dot = name ? strrchr(name, '.') : NULL;
+	CS_FREE char *path = NULL;
+
+	if (!name || (!strchr(name, '/') && (!dot || (strcmp(dot, ".yaml") && strcmp(dot, ".yml")))))
+		return NULL;
+	path = name[0] == '/' || !slash ? cs_strdup(name) : cs_printf("%.*s/%s", (int)(slash - r->path), r->path, name);
+	return cs_arena_dup(&r->p->arena, path, strlen(path));
+}
+
+/* What it extends first. That there is no circle, and that it is not too deep, profile_load_file() has seen to. */
+static int read_file(struct reading *r, int depth)
+{
 	CS_BUF_AUTO struct cs_buf text = CS_BUF(GATE_POLICY_MAX);
 	CS_FD int fd = open(r->path, O_RDONLY | O_CLOEXEC);
+	const char *self = r->path;
 	const struct json *root = NULL;
 	struct cs_err inner = { 0 };
-	const struct json *v[4];
 	int k;
 
-	if (fd < 0)
+	if (fd < 0 || depth > 8)
 		return cs_fail(r->err, CS_E_NOT_FOUND, errno, "%s", r->path);
 	if ((k = cs_buf_read_fd(&text, fd, r->path, r->err)) < 0)
 		return k;
 	if (json_read_yaml(&r->p->arena, cs_buf_text(&text), text.len, NULL, &r->places, &root, &inner) < 0)
 		return cs_fail(r->err, CS_E_INVALID, 0, "%s:%s", r->path, inner.msg);
-	for (int i = 0; i < 4; i++)
-		v[i] = json_get(root, sections[i]);
-	/* gate: first, since sinks begin from its verdicts. */
-	if ((k = read_gate(r, v[3])) < 0 || (k = read_tools(r, v[0])) < 0 || (k = read_roles(r, v[1])) < 0)
-		return k;
-	return read_rules(r, v[2]);
+	r->path = extended(r, root);
+	k = r->path ? read_file(r, depth + 1) : 0;
+	r->path = self;
+	return k < 0 ? k : read_sections(r, root);
 }
 
 int gate_policy_load(const char *path, struct gate_policy **ret, struct cs_err *err)
@@ -717,9 +775,11 @@ int gate_policy_load(const char *path, struct gate_policy **ret, struct cs_err *
 	if (k >= 0)
 		p->loaded = true;
 	if (k >= 0)
-		k = read_file(&r);
+		k = read_file(&r, 0);
 	if (k >= 0)
 		k = policy_rules_load(&r);
+	if (k >= 0 && !p->access.has_otherwise)
+		p->access.otherwise = rules_fallback(p->rules, RULES_DENY);
 	if (k >= 0)
 		k = policy_shell(p, err);
 	json_places_done(&r.places);

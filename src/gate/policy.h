@@ -16,6 +16,7 @@ struct reading {
 	const char *path;
 	struct json_places places;
 	struct cs_err *err;
+	bool locked; /* some profile that was read is */
 	struct cs_buf rules, after;
 	struct rules_part parts[64];
 	size_t n_parts;

@@ -67,9 +67,13 @@ static const struct gate_pattern *may_be_in(const struct gate_list *l, const cha
 }
 
 static enum rules_verdict ask_access(const struct gate_access *a, const char *whose, const char *tool, const struct json *args,
-				     char *reason, size_t size)
+				     struct gate_leave *ret)
 {
 	const struct gate_pattern *hit;
+	char *reason = ret->reason;
+	size_t size = sizeof ret->reason;
+
+	ret->by_default = false;
 
 	if ((hit = may_be_in(&a->deny, tool, args))) {
 		snprintf(reason, size, "%s denies '%s' (line %u)", whose, hit->glob, hit->line);
@@ -82,6 +86,7 @@ static enum rules_verdict ask_access(const struct gate_access *a, const char *wh
 	if (in_list(&a->allow, tool, args))
 		return RULES_ALLOW;
 	snprintf(reason, size, "%s does not allow it; its default is %s", whose, rules_verdict_name(a->otherwise));
+	ret->by_default = true;
 	return a->otherwise;
 }
 
@@ -99,22 +104,20 @@ bool gate_role_known(const struct gate_policy *p, const char *role)
 }
 
 /* Where there are roles, both the policy and the role must agree; the stricter counts. */
-enum rules_verdict gate_access(const struct gate_policy *p, const char *role, const char *tool, const struct json *args,
-			       char *reason, size_t size)
+void gate_access(const struct gate_policy *p, const char *role, const char *tool, const struct json *args, struct gate_leave *ret)
 {
 	const struct gate_role *r = find_role(p, role);
-	enum rules_verdict all, own;
-	char why[256] = "", name[200];
+	struct gate_leave own = { 0 };
+	char name[200];
 
-	all = ask_access(&p->access, "the policy", tool, args, reason, size);
+	ret->verdict = ask_access(&p->access, "the policy", tool, args, ret);
 	if (!r)
-		return all;
+		return;
 	snprintf(name, sizeof name, "the role %.120s", r->name);
-	own = ask_access(&r->access, name, tool, args, why, sizeof why);
-	if (own <= all)
-		return all;
-	snprintf(reason, size, "%s", why);
-	return own;
+	own.verdict = ask_access(&r->access, name, tool, args, &own);
+	own.by_default = false; /* a role's default is not for rules to lift */
+	if (own.verdict > ret->verdict || (own.verdict == ret->verdict && ret->by_default && own.verdict != RULES_ALLOW))
+		*ret = own;
 }
 
 /* Over-approximates: a condition on arguments may hold for some. */
