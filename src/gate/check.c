@@ -94,7 +94,7 @@ static void check_rules(struct gate *g, struct gate_probe *p, struct gate_answer
 	struct rules_hit hit = { 0 };
 
 	rules_monitor_check(g->monitor, &e, &g->world, &hit);
-	if (p->leave.by_default && !hit.allowed)
+	if (p->leave.by_default && (!hit.allowed || g->policy->no_allow))
 		gate_raise(ret, p->leave.verdict, "tool", "name it under tools: allow: in the profile", "%s", p->leave.reason);
 	if (hit.rule)
 		gate_raise(ret, hit.verdict, hit.rule, hit.fix, "%s%s", hit.because ? hit.because : "the rule does not allow it now",

@@ -107,6 +107,7 @@ struct gate_policy {
 	struct gate_role *roles;
 	size_t n_roles;
 	struct rules *rules;             /* never NULL */
+	bool no_allow;                   /* rules came on top of a locked profile: none of them lifts the default */
 	struct rules *after;             /* post-conditions, a rule per tool; NULL: none */
 	enum rules_verdict origin[ORIGIN_MAX];
 	enum rules_verdict shell_verdict[3];  /* by sh_class */

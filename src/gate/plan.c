@@ -445,7 +445,6 @@ static void write_answer(struct cs_buf *out, const struct json *id, const struct
 	}
 	cs_json_end(&j, ']');
 	cs_json_end(&j, '}');
-	cs_buf_char(out, '\n');
 }
 
 void plan_submit(struct gate *g, const struct json *event, struct cs_buf *answer)

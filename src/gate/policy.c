@@ -719,6 +719,8 @@ static int read_sections(struct reading *r, const struct json *root)
 
 	if (k < 0)
 		return k;
+	if (r->locked && json_get(root, "rules"))
+		r->p->no_allow = true;
 	r->locked |= json_is(locked, JSON_BOOL) && locked->b;
 
 	/* gate: first, since sinks begin from its verdicts. */

@@ -25,7 +25,6 @@ static void complain(struct cs_buf *out, const struct json *event, const char *w
 	cs_json_str(&j, "reason", cs_escape_to(text, sizeof text, what));
 	cs_json_str(&j, "fix", fix);
 	cs_json_end(&j, '}');
-	cs_buf_char(out, '\n');
 }
 
 static void write_next(struct gate *g, struct cs_json *j, const char *role)
@@ -59,7 +58,6 @@ static void reply(struct gate *g, struct cs_buf *out, const char *id, const char
 	if (a->ended)
 		cs_json_bool(&j, "ended", true);
 	cs_json_end(&j, '}');
-	cs_buf_char(out, '\n');
 }
 
 /* ---- one kind of event each ---- */
@@ -169,7 +167,6 @@ static void on_next(const struct event *e)
 	cs_json_object(&j, NULL);
 	write_next(e->g, &j, role);
 	cs_json_end(&j, '}');
-	cs_buf_char(e->out, '\n');
 }
 
 static void on_end(const struct event *e)
