@@ -7,12 +7,13 @@ VERSION   := 0.3.0
 PREFIX    ?= /usr/local
 DESTDIR   ?=
 CC        := gcc
-PKGS      := gcc make libc6-dev linux-libc-dev libyaml-dev musl-tools python3 libssl-dev libnghttp2-dev libc-ares-dev
+PKGS      := gcc make libc6-dev linux-libc-dev libyaml-dev musl-tools python3 libssl-dev libnghttp2-dev libc-ares-dev \
+	libpcre2-dev nettle-dev
 
 # musl, statically: see src/base/compat.h.  The kernel's headers come after musl's own.
 MULTIARCH := $(shell $(CC) -print-multiarch)
 MUSL      := musl-gcc -idirafter /usr/include -idirafter /usr/include/$(MULTIARCH)
-YAML_A    := /usr/lib/$(MULTIARCH)/libyaml.a
+LIB_A     := $(addprefix /usr/lib/$(MULTIARCH)/,libyaml.a libpcre2-8.a libnettle.a)
 # musl-gcc knows no static-pie; its parts do.
 MUSL_DIR  := /usr/lib/$(MULTIARCH:-gnu=-musl)
 GCC_FILE   = $(shell $(CC) -print-file-name=$(1))
@@ -32,7 +33,8 @@ LDFLAGS ?=
 # HTTP/2 and a resolver, and those come as shared libraries.
 EDGE_SRCS := $(sort $(wildcard src/egress/edge/*.c))
 SRCS      := $(filter-out $(EDGE_SRCS),$(sort $(wildcard src/*/*.c src/*/*/*.c)))
-EDGE_USES := $(filter src/base/% src/sys/% src/netpolicy/% src/profile/% src/egress/%,$(SRCS))
+# Its hashes are OpenSSL's.
+EDGE_USES := $(filter-out src/base/sha256.c src/base/nettle.c,$(filter src/base/% src/sys/% src/netpolicy/% src/profile/% src/egress/%,$(SRCS)))
 EDGE_LIBS := -lssl -lcrypto -lnghttp2 -lcares -lyaml -lm
 LIB_SRCS  := $(filter-out src/cli/main.c,$(SRCS))
 GEN       := build/gen/seccomp_filter.h build/gen/profiles.inc build/gen/shell_table.inc
@@ -45,12 +47,12 @@ rel_LINK   := -nostartfiles -nodefaultlibs -static-pie -Wl,-z,relro,-z,now,-z,no
 test_CC    := $(MUSL)
 test_FLAGS := $(rel_FLAGS) -DCS_TEST_SWITCHES
 test_LINK  := $(rel_LINK)
-rel_LIBS   := $(YAML_A) $(PIE_END)
+rel_LIBS   := $(LIB_A) $(PIE_END)
 test_LIBS  := $(rel_LIBS)
 asan_CC    := $(CC)
 asan_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -DCS_TEST_SWITCHES -DCS_ASAN
 asan_LINK  := -fsanitize=address,undefined
-asan_LIBS  := -lyaml -lm
+asan_LIBS  := -lyaml -lpcre2-8 -lnettle -lm
 LIBS       := -lyaml -lm
 edge_CC    := $(CC)
 edge_FLAGS := $(CFLAGS) $(HARDEN) -fPIE
@@ -108,15 +110,16 @@ build/gen/seccomp_filter.h: tools/gen_seccomp.c src/sandbox/native/syscalls.h
 	$(call say,TOOL,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_seccomp tools/gen_seccomp.c
 	@build/tools/gen_seccomp > $@
 
+GEN_BASE := $(filter-out src/base/sha256.c src/base/nettle.c,$(wildcard src/base/*.c))
 # So are the built-in profiles, by the parser that reads everybody else's.
-PROFILE_SRCS := $(filter-out src/profile/builtin.c,$(wildcard src/profile/*.c)) $(wildcard src/base/*.c src/netpolicy/*.c)
+PROFILE_SRCS := $(filter-out src/profile/builtin.c,$(wildcard src/profile/*.c)) $(GEN_BASE) $(wildcard src/netpolicy/*.c)
 build/gen/profiles.inc: tools/gen_profiles.c $(PROFILE_SRCS) $(wildcard src/profile/*.h) $(sort $(wildcard profiles/*.yaml))
 	@mkdir -p $(@D) build/tools
 	$(call say,TOOL,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_profiles tools/gen_profiles.c $(PROFILE_SRCS) $(LIBS)
 	@build/tools/gen_profiles profiles/default.yaml profiles/offline.yaml profiles/coding.yaml profiles/strict.yaml > $@
 
 # And the table of commands, by the parser that reads the rows of profiles.
-TABLE_SRCS := src/shell/table_rows.c $(wildcard src/base/*.c)
+TABLE_SRCS := src/shell/table_rows.c $(GEN_BASE)
 TABLE_ROWS := $(sort $(wildcard src/shell/table/*.rows))
 build/gen/shell_table.inc: tools/gen_shell_table.c $(TABLE_SRCS) src/shell/table.h src/shell/table_internal.h $(TABLE_ROWS)
 	@mkdir -p $(@D) build/tools
@@ -133,15 +136,15 @@ lib_of      = $(filter-out %/cli/main.o %/egress/edge/main.o,$($(1)_OBJS))
 
 build/test/unit/%: tests/unit/%.c $(HARNESS) $(call lib_of,test)
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(MUSL) $(TESTFLAGS) -DCS_TEST_SWITCHES -static -no-pie -o $@ $< tests/harness/t.c $(call lib_of,test) $(YAML_A)
+	$(call say,TEST,$@)$(MUSL) $(TESTFLAGS) -DCS_TEST_SWITCHES -static -no-pie -o $@ $< tests/harness/t.c $(call lib_of,test) $(LIB_A)
 build/asan/unit/%: tests/unit/%.c $(HARNESS) $(call lib_of,asan)
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(EDGE_LIBS)
+	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(EDGE_LIBS) $(asan_LIBS)
 # Of the boundary's parts: with its libraries, always under the sanitizers.
 EDGE_UNIT  := $(patsubst tests/edge/%.c,%,$(wildcard tests/edge/test_*.c))
 build/asan/edge/%: tests/edge/%.c $(HARNESS) $(call lib_of,asan)
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(EDGE_LIBS)
+	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(EDGE_LIBS) $(asan_LIBS)
 # Scripts in, trees printed: for tests/shell/test_bash.py.
 PARSE_SRCS := $(addprefix src/shell/,arena.c lex.c word.c brace.c parse.c print.c same.c) src/base/buf.c src/base/err.c
 build/test/parse_tool: tests/shell/parse_tool.c $(PARSE_SRCS) src/shell/syntax.h src/shell/internal.h
@@ -150,11 +153,11 @@ build/test/parse_tool: tests/shell/parse_tool.c $(PARSE_SRCS) src/shell/syntax.h
 # The corpus runs as an ordinary test; `make fuzz` explores.
 build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/fuzz/replay.c $(call lib_of,asan) $(EDGE_LIBS)
+	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/fuzz/replay.c $(call lib_of,asan) $(EDGE_LIBS) $(asan_LIBS)
 
 # Beside the boundary that it starts.
 build/test/many: tests/net/many.c $(call lib_of,test)
-	$(call say,TEST,$@)$(MUSL) $(TESTFLAGS) -static -no-pie -o $@ $< $(call lib_of,test) $(YAML_A)
+	$(call say,TEST,$@)$(MUSL) $(TESTFLAGS) -static -no-pie -o $@ $< $(call lib_of,test) $(LIB_A)
 
 .PHONY: deps test test-bins test-clients asan asan-bins lint bench bench-shell try install deb fuzz clean help
 # Installs what is missing, and says how where it may not.
@@ -194,7 +197,7 @@ bench-shell: deps
 fuzz: $(GEN)
 	@mkdir -p build/fuzz
 	for f in $(FUZZ); do clang $(TESTFLAGS) -fsanitize=fuzzer,address,undefined -o build/fuzz/$$f tests/fuzz/$$f.c \
-		$(LIB_SRCS) $(filter-out %/main.c,$(EDGE_SRCS)) $(EDGE_LIBS) && build/fuzz/$$f -max_total_time=$${SECONDS_EACH:-60} -artifact_prefix=build/fuzz/ \
+		$(LIB_SRCS) $(filter-out %/main.c,$(EDGE_SRCS)) $(EDGE_LIBS) $(asan_LIBS) && build/fuzz/$$f -max_total_time=$${SECONDS_EACH:-60} -artifact_prefix=build/fuzz/ \
 		build/fuzz/ tests/fuzz/corpus/$${f#fuzz_} || exit 1; done
 
 LINT_PKGS := clang-tidy cppcheck shellcheck

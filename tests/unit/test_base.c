@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -594,4 +595,41 @@ TEST(json_that_is_too_deep_or_too_long_says_so)
 	cs_json_str(&j, NULL, "longer than that");
 	cs_json_end(&j, ']');
 	T_TRUE(small.over);
+}
+
+/* ---- sha256: the examples of FIPS 180-4 ---- */
+
+static const char *sha256_of(const char *text, size_t len)
+{
+	static char hex[CS_SHA256_HEX];
+	uint8_t hash[CS_SHA256_SIZE];
+
+	cs_sha256(text, len, hash);
+	return cs_sha256_hex(hash, hex);
+}
+
+TEST(sha256_of_the_standards_examples)
+{
+	static const char two[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+	static char million[1000000];
+	struct cs_sha256 h;
+	uint8_t hash[CS_SHA256_SIZE];
+	char hex[CS_SHA256_HEX];
+
+	memset(million, 'a', sizeof million);
+	T_STR(sha256_of("", 0), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+	T_STR(sha256_of("abc", 3), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	T_STR(sha256_of(two, sizeof two - 1), "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+	T_STR(sha256_of(million, sizeof million), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+	cs_sha256_init(&h);
+	for (size_t at = 0, n = 1; at < sizeof million; at += n, n = n * 3 % 977) {
+		if (n > sizeof million - at)
+			n = sizeof million - at;
+		cs_sha256_add(&h, million + at, n);
+	}
+	cs_sha256_end(&h, hash);
+	T_STR(cs_sha256_hex(hash, hex), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+	cs_sha256_add(&h, "abc", 3); /* it starts anew */
+	cs_sha256_end(&h, hash);
+	T_STR(cs_sha256_hex(hash, hex), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
