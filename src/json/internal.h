@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* internal.h - what the files of json/ share. */
 #pragma once
+#include "json/hash.h"
 #include "json/json.h"
 
 /* A number as 0.d1d2d3... * 10^point, without zeros at either end; zero has no digits. */
@@ -17,6 +18,3 @@ int json_decimal_cmp(const struct json_decimal *a, const struct json_decimal *b)
 
 /* The members of an object in the order of their keys' bytes, to be freed; NULL without memory. */
 const struct json_member **json_sorted(const struct json *object);
-uint64_t json_hash_bytes(const void *data, size_t len, uint64_t seed);
-/* One per process, so that nobody can prepare keys that collide. */
-uint64_t json_seed(void);
