@@ -70,6 +70,7 @@ struct parser {
 };
 
 /* ---- lex.c ---- */
+void rl_warn(struct parser *p, struct rl_pos pos, const char *fmt, ...) __attribute__((format(printf, 3, 4), cold));
 void rl_fail(struct parser *p, struct rl_pos pos, const char *fmt, ...) __attribute__((format(printf, 3, 4), cold));
 void rl_fail_limit(struct parser *p, struct rl_pos pos, const char *fmt, ...) __attribute__((format(printf, 3, 4), cold));
 void rl_next(struct parser *p);
@@ -135,6 +136,7 @@ enum {
 
 struct rl_type {
 	unsigned mask;
+	unsigned element; /* of lists that no schema speaks of: the mask of their elements; 0: not known */
 	bool optional; /* may be absent although the value as a whole fits */
 	/* Where the value may come from; more than TY_ALTERNATIVES: nothing is known but the mask. */
 	struct rl_type_from { const struct json *schema, *root; } from[TY_ALTERNATIVES];
