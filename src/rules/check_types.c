@@ -115,22 +115,39 @@ static bool has_argument(const struct rules_tool *tool, const struct rl_step *fi
 	return rl_type_step(&t, first, &next) != RL_STEP_NO_FIELD;
 }
 
+static void fail_lacking(struct parser *p, const struct rl_call *c, const struct rl_step *first, struct rl_pos pos, uint32_t tool, bool some_have)
+{
+	const char *name = rl_escape(p, p->r->tools[tool].name);
+	struct rl_type t;
+
+	rl_type_of(p->r->tools[tool].input, &t);
+	if (some_have)
+		rl_fail(p, pos, "tool `%s`, one of `%s`, has no argument `%s`; name the tools that have it, or write a rule for each", name,
+			rl_escape(p, c->tools.text), rl_escape(p, first->key));
+	else
+		rl_fail(p, pos, "tool `%s` has no argument `%s`%s", name, rl_escape(p, first->key), suggest_field(p, &t, first->key));
+}
+
 /* An argument of a call: the types of all the tools it may be. `every`: each tool must have it. */
-static void argument_type(struct scope *s, const struct rl_call *c, const struct rl_step *path, uint32_t n, struct rl_pos pos, bool every, struct rl_type *ret)
+static void look_at_tools(struct scope *s, const struct rl_call *c, const struct rl_step *path, uint32_t n, struct rl_pos pos, bool every, struct rl_type *ret)
 {
 	struct parser *p = s->p;
 	uint32_t lacks = UINT32_MAX, have = 0;
 
 	*ret = (struct rl_type){ 0 };
+	p->work += c->tools.n;
+	if (p->work > RL_MAX_WORK)
+		rl_fail_limit(p, pos, "too many arguments of too many tools to check; name fewer tools");
 	for (uint32_t i = 0; i < c->tools.n && !p->failed; i++) {
+		uint32_t tool = c->tools.ids[i];
 		struct rl_type one;
 
-		if (!has_argument(&p->r->tools[c->tools.ids[i]], &path[0])) {
-			lacks = lacks == UINT32_MAX ? c->tools.ids[i] : lacks;
+		if (!has_argument(&p->r->tools[tool], &path[0])) {
+			lacks = lacks == UINT32_MAX ? tool : lacks;
 			continue;
 		}
-		rl_type_of(p->r->tools[c->tools.ids[i]].input, &one);
-		if (!walk(s, &one, path, n, pos, &(struct owner){ .kind = OF_TOOL, .tool = c->tools.ids[i] }))
+		rl_type_of(p->r->tools[tool].input, &one);
+		if (!walk(s, &one, path, n, pos, &(struct owner){ .kind = OF_TOOL, .tool = tool }))
 			return;
 		have++;
 		rl_type_join(ret, &one);
@@ -140,20 +157,42 @@ static void argument_type(struct scope *s, const struct rl_call *c, const struct
 	if (p->failed || lacks == UINT32_MAX)
 		return;
 	ret->optional = true;
-	if (!have || c->tools.n == 1) {
-		struct rl_type t;
+	if (!have || every)
+		fail_lacking(p, c, &path[0], pos, lacks, have > 0);
+}
 
-		rl_type_of(p->r->tools[lacks].input, &t);
-		rl_fail(p, pos, "tool `%s` has no argument `%s`%s", rl_escape(p, p->r->tools[lacks].name), rl_escape(p, path[0].key), suggest_field(p, &t, path[0].key));
-	} else if (every) {
-		rl_fail(p, pos, "tool `%s`, one of `%s`, has no argument `%s`; name the tools that have it, or write a rule for each",
-			rl_escape(p, p->r->tools[lacks].name), rl_escape(p, c->tools.text), rl_escape(p, path[0].key));
+/* The same set and the same argument, in rule after rule: once is enough. Sets are told apart by their text. */
+static void argument_type(struct scope *s, const struct rl_call *c, const struct rl_step *path, uint32_t n, struct rl_pos pos, bool every, struct rl_type *ret)
+{
+	CS_BUF_AUTO struct cs_buf key = CS_BUF(1 << 16);
+	struct parser *p = s->p;
+	const char *kept;
+	uint32_t at;
+
+	if (c->tools.n < 8 || n != 1) {
+		look_at_tools(s, c, path, n, pos, every, ret);
+		return;
 	}
+	cs_buf_fmt(&key, "%d %s %s", every, path[0].key, c->tools.text);
+	if (!key.over && rl_map_find(&p->seen, cs_buf_text(&key), &at)) {
+		*ret = p->seen_types[at];
+		return;
+	}
+	look_at_tools(s, c, path, n, pos, every, ret);
+	kept = cs_arena_dup(p->a, cs_buf_text(&key), key.len);
+	p->seen_types = rl_grow(p, p->seen_types, p->seen.n, sizeof *p->seen_types);
+	if (p->failed || !kept || key.over)
+		return;
+	p->seen_types[p->seen.n] = *ret;
+	rl_map_add(p, &p->seen, kept, p->seen.n);
 }
 
 static void result_type(struct scope *s, const struct rl_call *c, const struct rl_step *path, uint32_t n, struct rl_pos pos, struct rl_type *ret)
 {
 	*ret = (struct rl_type){ 0 };
+	s->p->work += c->tools.n;
+	if (s->p->work > RL_MAX_WORK)
+		rl_fail_limit(s->p, pos, "too many results of too many tools to check; name fewer tools");
 	for (uint32_t i = 0; i < c->tools.n && !s->p->failed; i++) {
 		struct rl_type one;
 

@@ -21,6 +21,7 @@ enum {
 	RL_MAX_VARS = 8,
 	RL_MAX_LOCALS = 8,        /* all/any inside one another */
 	RL_MAX_STATE_BITS = 64,
+	RL_MAX_WORK = 20000000,   /* looks at an argument of one tool, while types are checked */
 };
 
 enum token_kind { TK_END, TK_NAME, TK_STRING, TK_NUMBER, TK_DURATION, TK_PUNCT };
@@ -44,6 +45,8 @@ struct rl_map {
 	uint32_t cap, n;
 };
 
+struct rl_type;
+
 struct parser {
 	const char *name, *text, *end;
 	const char *at;          /* behind the token */
@@ -60,6 +63,11 @@ struct parser {
 	struct rl_map tool_names, set_names, rule_names, tool_sets;
 	const struct rl_tools **sets; /* by set_names and tool_sets */
 	uint32_t n_sets;
+
+	/* Of large sets, what was found out about an argument: check_types.c. */
+	struct rl_map seen;
+	struct rl_type *seen_types;
+	uint32_t work;
 
 	/* The scope of a formula. */
 	const char *vars[RL_MAX_VARS];
