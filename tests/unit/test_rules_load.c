@@ -364,7 +364,7 @@ TEST(schemas_of_others)
 	T_STR(refused_with(t, n, "rule r: forbid either(a=1);"), "");
 	T_STR(refused_with(t, n, "rule r: forbid either(d=1);"), "");
 	T_STR(refused_with(t, n, "rule r: forbid loop(d=1);"), "");
-	T_STR(refused_with(t, n, "rule r: forbid whole(a=\"1\");"), "f:1:21: `a` is a number, but \"1\" is a string");
+	T_STR(refused_with(t, n, "rule r: forbid whole(a=\"1\");"), "f:1:22: `a` is a number, but \"1\" is a string");
 	T_STR(refused_with(t, n, "rule r: forbid map(m.k=\"1\");"), "f:1:20: `m.k` is a number, but \"1\" is a string");
 	T_STR(refused_with(t, n, "rule r: forbid {shut, any} where a == \"r\";"), "");
 }
@@ -427,6 +427,90 @@ TEST(a_rule_without_a_test_is_noted)
 
 	T_INT(rules_warnings(r, &w), 1);
 	T_STR(w[0].text, "note: no test shows rule `b` at work; add `test ask [...] by b;`");
+	rules_free(r);
+}
+
+/* ---- in plain words ---- */
+
+static void is_told(const void *arg)
+{
+	const struct good *g = arg;
+	CS_BUF_AUTO struct cs_buf text = CS_BUF(1 << 16), out = CS_BUF(1 << 16);
+	struct cs_err err = { 0 };
+	struct rules *r;
+
+	cs_buf_fmt(&text, "set WRITE = {refund}; %srule r: %s;", DESK, g->text);
+	r = load(cs_buf_text(&text));
+	T_INT(rules_explain(r, "r", &out, &err), 0);
+	rules_free(r);
+	T_STR(cs_buf_text(&out), g->printed);
+}
+
+TEST_TABLE(words)
+{
+	static const struct good all[] = {
+		{ "forbid sh",
+		  "Before sh: deny." },
+		{ "ask *",
+		  "Before any tool: ask." },
+		{ "forall o. forbid refund(order=o) unless once ok(get_order(id=o)) because \"w\" fix \"f\"",
+		  "Before refund: there must have been a get_order with the same order (as its id) that succeeded. Otherwise: deny. Because: w. To do: f." },
+		{ "forall o. forbid refund(order=o) where amount > 100 unless amount <= last(get_order(id=o)).total and last(get_order(id=o)).status == \"paid\"",
+		  "Before refund, if its amount is above 100 (or that is not known): its amount must not be above the total in the latest result of get_order with the same order (as its id), and the status in the latest result of get_order with the same order (as its id) must be \"paid\". Otherwise: deny." },
+		{ "forbid WRITE unless not call(WRITE) since confirm",
+		  "Before WRITE: there must have been a confirmation by the user, and since then not a call of WRITE. Otherwise: deny." },
+		{ "forbid WRITE unless not (not call(WRITE) since confirm)",
+		  "Before WRITE: it must not be so that there was a confirmation by the user, and since then not a call of WRITE. Otherwise: deny." },
+		{ "forall o. forbid refund(order=o) unless count(call(refund(order=o))) within 1d < 3",
+		  "Before refund: the number of times of a call of refund with the same order within the last 1d must be below 3. Otherwise: deny." },
+		{ "forbid refund unless amount + sum(call(refund), amount) within 1d <= 100",
+		  "Before refund: its amount plus the sum of amount over every time of a call of refund within the last 1d must not be above 100. Otherwise: deny." },
+		{ "forbid sh unless historically not (call(refund) or user)",
+		  "Before sh: there must not have been a call of refund or a message of the user. Otherwise: deny." },
+		{ "forbid sh unless historically (user or not confirm)",
+		  "Before sh: at every moment before it must have held that (as the latest event, there was a message of the user, or as the latest event, there was not a confirmation by the user). Otherwise: deny." },
+		{ "forbid sh unless previously confirm or confirm",
+		  "Before sh: one step before the latest event, there must have been a confirmation by the user, or as the latest event, there must have been a confirmation by the user. Otherwise: deny." },
+		{ "forbid sh unless seq(user; ok(get_order where result.total > 3); call(refund))",
+		  "Before sh: there must have been first a message of the user, later a get_order that succeeded (where the result's total is above 3), later a call of refund. Otherwise: deny." },
+		{ "forall o. require ok(get_order(id=o)) after call(refund(order=o))",
+		  "When the session ends: every call of refund with some order must have been followed by a get_order with the same order (as its id) that succeeded. Otherwise: deny." },
+		{ "allow sh where shell(command) == \"safe\" and command ~ \"ls .*\" unless once fail(sh)",
+		  "Before sh, if the class of the command in its command is \"safe\", and its command is of the form \"ls .*\", unless there was a sh that failed: allow." },
+		{ "sandbox sh where writes(command) outside \"/work\" or hosts(command) not in {\"a\", \"b\"}",
+		  "Before sh, if what is written by its command is (each of it) outside of \"/work\", or the hosts spoken to by its command is not one of \"a\" or \"b\" (or that is not known): sandbox." },
+		{ "forbid refund where all t in tags: t != \"x\"",
+		  "Before refund, if for every t in its tags, t is not \"x\" (or that is not known): deny." },
+		{ "forbid refund where not (any t in tags: t in {\"x\"}) or not present(note)",
+		  "Before refund, if for every t in its tags, t is not one of \"x\", or its note is not given (or that is not known): deny." },
+		{ "forbid refund(order=\"1\", note ~ \"a+\") where from(note) contains \"web\" or len(note) * 2 - 1 >= 3 or session.mode == \"x\" or tool == \"sh\" or effects contains \"net\"",
+		  "Before refund with the order \"1\" and note of the form \"a+\", if the origins of its note contains \"web\", or the length of its note times 2 minus 1 is not below 3, or the session's mode is \"x\", or the tool is \"sh\", or the tool's effects contains \"net\" (or that is not known): deny." },
+		{ "forbid end unless once confirm",
+		  "Before the end of the session: there must have been a confirmation by the user. Otherwise: deny." },
+		{ "forbid sh unless true",
+		  "Before sh: in every case. Otherwise: deny." },
+		{ "forbid sh unless once (user and not confirm)",
+		  "Before sh: at some moment before it must have held that (as the latest event, there was a message of the user, and as the latest event, there was not a confirmation by the user). Otherwise: deny." },
+		{ "forbid sh unless once call(refund(order=\"1\", note ~ \"x\", amount=_))",
+		  "Before sh: there must have been a call of refund with the order \"1\", a note of the form \"x\" and some amount. Otherwise: deny." },
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		char name[200];
+
+		snprintf(name, sizeof name, "told: %s", all[i].text);
+		t_add(name, is_told, &all[i]);
+	}
+}
+
+TEST(no_such_rule)
+{
+	struct rules *r = load(DESK "rule read_first: forbid sh;");
+	CS_BUF_AUTO struct cs_buf out = CS_BUF(1 << 16);
+	struct cs_err err = { 0 };
+
+	T_INT(rules_explain(r, "read_frist", &out, &err), -CS_E_NOT_FOUND);
+	T_STR(err.msg, "no rule `read_frist`; did you mean `read_first`?");
 	rules_free(r);
 }
 
