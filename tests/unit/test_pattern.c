@@ -113,6 +113,9 @@ TEST_TABLE(refusals)
 		{ "(a)\\1", "back-references are not supported: \\ at character 4" },
 		{ "\\bx", "the whole string is always meant, and there are no word boundaries: leave out the escape at character 1" },
 		{ "\xc3\xa9\\q", "unknown escape (there are \\d \\w \\s \\D \\W \\S \\n \\t \\r, and \\ before a sign) at character 2" },
+		{ "[^a\xff]", "not UTF-8 at character 4" },
+		{ "\\\xff", "not UTF-8 at character 2" },
+		{ "\xc3", "not UTF-8 at character 1" },
 		{ "a\\", "a backslash with nothing behind it at character 2" },
 	};
 
