@@ -109,6 +109,16 @@ static const struct cli_opt profile_opts[] = {
 	{ "keys", 0, NULL, NULL, "with explain: every key with its type, default and meaning", NULL },
 	HELP, END,
 };
+static const struct cli_opt gate_opts[] = {
+	{ "profile", 'p', "FILE", NULL, "the policy: a profile with the keys tools, roles, rules and gate", NULL },
+	{ "role", 0, "NAME", NULL, "the role of calls that name none (default: default)", NULL },
+	{ "agent", 0, NULL, NULL, "standard input is the agent's side: it may send plan and call alone", NULL },
+	{ "socket", 0, "PATH", NULL, "serve many sessions: the host's side at PATH, the agent's at PATH.agent", NULL },
+	{ "record", 0, "FILE", NULL, "append every event and answer to FILE", NULL },
+	{ "replay", 0, "FILE", NULL, "judge a recorded session again; status 1 if an answer differs", NULL },
+	{ 0 }
+};
+
 static const struct cli_opt classify_opts[] = {
 	JSON,
 	{ "lines", 0, NULL, NULL, "many: a JSON string per line of standard input, an object per line of output", NULL },
@@ -219,6 +229,13 @@ const struct cli_command cli_commands[] = {
 	  "started without any, or under a locked profile, cannot be opened.\n"
 	  "Exit status: 0 done; 125 no such sandbox, a bad rule, a refusal.",
 	  "  $ caisson net s-4k2q7xw show\n  $ caisson net s-4k2q7xw allow api.example.com\n  $ caisson net s-4k2q7xw deny '*.example.com:*'\n" },
+	{ "gate", "--profile FILE [OPTION...]", "decide whether a plan or a call may be: allow, sandbox, ask or deny", cmd_gate, gate_opts,
+	  "Reads events as lines of JSON (user, plan, call, result, confirm, next, end) and answers each plan and call at once, with a reason\n"
+	  "that an agent can repair from. Only the host's side may say what the user wrote, what a call gave, and what was confirmed. The\n"
+	  "same events give the same answers.",
+	  "  $ caisson gate --profile policies/retail.yaml < events.jsonl\n"
+	  "  $ caisson gate --profile policies/mailbox.yaml --record session.jsonl\n"
+	  "  $ caisson gate --profile policies/mailbox.yaml --replay session.jsonl\n" },
 	{ "classify", "[OPTION...] 'COMMAND'", "say what a shell command would do, without running it", cmd_classify, classify_opts,
 	  "  safe        proved: it only reads, within what may be read, and no secrets\n"
 	  "  unsafe      something forbidden is done on a way that constants do not rule out\n"

@@ -47,7 +47,7 @@ enum key_type {
 	KEY_COUNT,
 	KEY_CPUS,
 	KEY_PROTECTIONS, /* list of protection names, or the word all */
-	KEY_RESERVED,    /* must be empty */
+	KEY_GATE,    /* read by the gate; any shape here */
 };
 
 /* Which change of a key gives the program more than before.  A locked profile

@@ -149,12 +149,8 @@ static int apply_secrets(const struct key *k, struct profile *p, const struct no
 static int apply_value(const struct key *k, struct profile *p, const struct node *n, struct change *c, struct cs_err *err)
 {
 	c->at = place_of(c->at.origin, n);
-	if (k->type == KEY_RESERVED) {
-		if (node_is_null(n) || (n->kind != NODE_SCALAR && !n->child))
-			return 0;
-		return profile_fail(err, CS_E_UNSUPPORTED, &c->at,
-				    "%s: not enforced by this version: refusing rather than ignoring", k->path);
-	}
+	if (k->type == KEY_GATE)
+		return 0; /* gate/policy.c reads it, and says what is wrong in it */
 	if (key_is_list(k) || k->type == KEY_ENVVARS || k->type == KEY_HOSTS || k->type == KEY_SECRETS) {
 		if (node_is_null(n))
 			return 0;

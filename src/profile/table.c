@@ -155,10 +155,14 @@ const struct key profile_keys[] = {
 	  .doc = "CPU time of all processes together." },
 	{ "require", KEY_PROTECTIONS, WIDEN_REMOVE, AT(require), .fallback = "empty",
 	  .doc = "Protections without which the program is not started: a list of names, or the word all." },
-	{ "tools", KEY_RESERVED, WIDEN_NEVER, .fallback = "empty",
-	  .doc = "Reserved: must be empty." },
-	{ "rules", KEY_RESERVED, WIDEN_NEVER, .fallback = "empty",
-	  .doc = "Reserved: must be empty." },
+	{ "tools", KEY_GATE, WIDEN_NEVER, .fallback = "empty",
+	  .doc = "For caisson gate: the tools that may be called, who may call them, and what they do (docs/gates.md)." },
+	{ "roles", KEY_GATE, WIDEN_NEVER, .fallback = "empty",
+	  .doc = "For caisson gate: what each role may call." },
+	{ "rules", KEY_GATE, WIDEN_NEVER, .fallback = "empty",
+	  .doc = "For caisson gate: rules over the history of calls, as text (docs/rules.md), or a list of files." },
+	{ "gate", KEY_GATE, WIDEN_NEVER, .fallback = "empty",
+	  .doc = "For caisson gate: plans, origins of values, budgets, approvals." },
 };
 const size_t profile_keys_n = sizeof profile_keys / sizeof *profile_keys;
 
@@ -215,7 +219,7 @@ const char *key_type_words(const struct key *k)
 	case KEY_COUNT: return "a whole number (or unlimited)";
 	case KEY_CPUS: return "a number of processors (such as 0.5 or 2, or unlimited)";
 	case KEY_PROTECTIONS: return "a list of protections, or the word all";
-	case KEY_RESERVED: return "nothing";
+	case KEY_GATE: return "what docs/gates.md says";
 	}
 	return "a value";
 }

@@ -235,7 +235,7 @@ int value_apply(const struct key *k, struct profile *p, const char *text, struct
 	case KEY_ENVVARS: /* these three have functions of their own */
 	case KEY_HOSTS:
 	case KEY_SECRETS:
-	case KEY_RESERVED: break;
+	case KEY_GATE: break;
 	}
-	return value_bad(k, text, c, err, "is not enforced by this version: refusing rather than ignoring");
+	return value_bad(k, text, c, err, "cannot be set by a flag: write it into the profile");
 }

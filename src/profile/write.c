@@ -154,7 +154,7 @@ static void put_value(struct cs_buf *out, const struct key *k, const struct prof
 	case KEY_HOSTS: put_vars(out, at, "    "); return;
 	case KEY_SECRETS: put_secrets(out, &p->network); return;
 	case KEY_PROTECTIONS: put_protections(out, *(const protection_set *)at); return;
-	case KEY_RESERVED: break;
+	case KEY_GATE: break;
 	}
 	cs_buf_char(out, '\n');
 }
@@ -210,7 +210,7 @@ static bool is_unsaid(const struct key *k, const struct profile *p)
 		return !network_is_none(&p->network);
 	if (key_below(k, "network"))
 		return network_is_none(&p->network);
-	return k->type == KEY_RESERVED;
+	return k->type == KEY_GATE;
 }
 
 /* Writes keys in the table's order, and a section's name when it begins. */
@@ -338,7 +338,7 @@ static void json_value(struct cs_json *j, const char *key, const struct key *k, 
 				cs_json_str(j, NULL, protection_name((enum protection)i));
 		cs_json_end(j, ']');
 		break;
-	case KEY_RESERVED: break;
+	case KEY_GATE: break;
 	}
 }
 

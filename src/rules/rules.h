@@ -53,6 +53,8 @@ int rules_explain(const struct rules *r, const char *rule, struct cs_buf *out, s
 /* The tool's index in what was loaded, or -1. */
 int rules_tool_index(const struct rules *r, const char *name);
 size_t rules_tool_count(const struct rules *r);
+/* Is there a rule that is asked about calls of it? */
+bool rules_tool_mentioned(const struct rules *r, int index);
 const char *rules_tool_name(const struct rules *r, size_t index);
 /* The verdict of `default V;`, or `otherwise`. */
 enum rules_verdict rules_fallback(const struct rules *r, enum rules_verdict otherwise);

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_gate.c - caisson gate: events in, verdicts out. */
+#include "cli/cli.h"
+#include "cli/gate.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/say.h"
+#include "base/text.h"
+#include "json/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_DIFFERS = 1, EXIT_REFUSED = 125 };
+
+static int take(const struct cli_opt *opt, const char *value, void *arg, struct cs_err *err)
+{
+	struct gate_cli *c = arg;
+
+	(void)err;
+	if (!strcmp(opt->name, "profile"))
+		c->profile = value;
+	else if (!strcmp(opt->name, "role"))
+		c->role = value;
+	else if (!strcmp(opt->name, "agent"))
+		c->agent = true;
+	else if (!strcmp(opt->name, "record"))
+		c->record = value;
+	else if (!strcmp(opt->name, "replay"))
+		c->replay = value;
+	else if (!strcmp(opt->name, "socket"))
+		c->socket = value;
+	return 0;
+}
+
+uint64_t gate_time_now(void *ctx)
+{
+	struct gate_time *t = ctx;
+	struct timespec now;
+
+	if (!t->fixed) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		t->now = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	}
+	return t->now;
+}
+
+/* ---- the record ---- */
+
+/* A line a step. The event and its answer are kept as texts: so is what was no JSON. */
+static int write_record(int fd, const struct gate_time *t, const char *session, enum gate_side side, const char *line, size_t len,
+			const struct cs_buf *answer)
+{
+	CS_ARENA_AUTO struct cs_arena a = CS_ARENA((size_t)64 << 20);
+	CS_BUF_AUTO struct cs_buf out = CS_BUF(GATE_OUT_MAX * 2);
+	const struct json *in = json_new_str(&a, line, len), *said = json_new_str(&a, cs_buf_text(answer), answer->len);
+
+	if (!in || !said)
+		return -1;
+	cs_buf_fmt(&out, "{\"t\":%llu,\"session\":\"%s\",\"side\":\"%s\",\"line\":", (unsigned long long)t->now, session,
+		   side == GATE_HOST ? "host" : "agent");
+	json_write(&out, in);
+	cs_buf_str(&out, ",\"answer\":");
+	json_write(&out, said);
+	cs_buf_str(&out, "}\n");
+	return out.over ? -1 : cs_write_all(fd, out.data, out.len);
+}
+
+int gate_serve_line(struct gate_cli *c, struct gate *g, struct gate_time *t, const char *session, enum gate_side side, const char *line,
+		    size_t len, struct cs_buf *answer)
+{
+	CS_BUF_AUTO struct cs_buf said = CS_BUF(GATE_OUT_MAX);
+
+	gate_line(g, side, line, len, &said);
+	if (c->record_fd >= 0 && write_record(c->record_fd, t, session, side, line, len, &said) < 0) {
+		say_error("the record cannot be written: %s", strerror(errno));
+		return -1;
+	}
+	cs_buf_add(answer, cs_buf_text(&said), said.len);
+	return 0;
+}
+
+/* ---- replaying ---- */
+
+struct replay {
+	const struct gate_cli *cli;
+	struct replayed {
+		char name[64];
+		struct gate *g;
+		struct gate_time t;
+	} *sessions[256];
+	size_t n, steps, differ;
+};
+
+static struct replayed *replay_session(struct replay *r, const char *name)
+{
+	struct replayed *s;
+	struct gate_options o = { .role = r->cli->role, .clock = gate_time_now };
+
+	for (size_t i = 0; i < r->n; i++)
+		if (!strcmp(r->sessions[i]->name, name))
+			return r->sessions[i];
+	if (r->n == sizeof r->sessions / sizeof *r->sessions)
+		return NULL;
+	s = r->sessions[r->n++] = cs_new(struct replayed);
+	snprintf(s->name, sizeof s->name, "%s", name);
+	s->t.fixed = true;
+	o.clock_ctx = &s->t;
+	s->g = gate_new(r->cli->policy, &o);
+	return s;
+}
+
+static int replay_step(struct replay *r, const struct json *v, size_t number)
+{
+	const struct json *in = json_get(v, "line"), *was = json_get(v, "answer");
+	const char *side = json_str(json_get(v, "side")), *name = json_str(json_get(v, "session"));
+	CS_BUF_AUTO struct cs_buf now = CS_BUF(GATE_OUT_MAX);
+	struct replayed *s;
+	char shown[2][240];
+	int64_t t;
+
+	if (!json_is(in, JSON_STRING) || !json_is(was, JSON_STRING) || !side || !name || !json_int(json_get(v, "t"), &t) || t < 0) {
+		say_error("%s:%zu: this is no line of a record that caisson gate --record wrote", r->cli->replay, number);
+		return -1;
+	}
+	s = replay_session(r, name);
+	if (!s) {
+		say_error("%s:%zu: more than 256 sessions in one record; split it", r->cli->replay, number);
+		return -1;
+	}
+	s->t.now = (uint64_t)t;
+	gate_line(s->g, strcmp(side, "agent") ? GATE_HOST : GATE_AGENT, in->s, in->n, &now);
+	r->steps++;
+	if (now.len == was->n && memcmp(cs_buf_text(&now), was->s, was->n) == 0)
+		return 0;
+	r->differ++;
+	printf("%s:%zu:\n  was %s\n  now %s\n", r->cli->replay, number, cs_escape_to(shown[0], sizeof shown[0], was->s),
+	       cs_escape_to(shown[1], sizeof shown[1], cs_buf_text(&now)));
+	return 0;
+}
+
+static int replay_file(struct replay *r, FILE *f)
+{
+	CS_ARENA_AUTO struct cs_arena a = CS_ARENA((size_t)128 << 20);
+	CS_FREE char *line = NULL;
+	size_t cap = 0, number = 0;
+	ssize_t n;
+
+	while ((n = getline(&line, &cap, f)) > 0) {
+		const struct json *v = NULL;
+		struct cs_err err = { 0 };
+
+		cs_arena_reset(&a);
+		number++;
+		if (json_read(&a, line, (size_t)n, NULL, &v, &err) < 0) {
+			say_error("%s:%zu:%s", r->cli->replay, number, err.msg);
+			return -1;
+		}
+		if (replay_step(r, v, number) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int replay(struct gate_cli *c)
+{
+	struct replay *r = cs_new(struct replay);
+	FILE *f = strcmp(c->replay, "-") ? fopen(c->replay, "re") : stdin;
+	int code = EXIT_REFUSED;
+
+	r->cli = c;
+	if (!f)
+		say_error("%s: %s", c->replay, strerror(errno));
+	else if (replay_file(r, f) == 0) {
+		printf("%zu events, %zu answered otherwise\n", r->steps, r->differ);
+		code = r->differ ? EXIT_DIFFERS : 0;
+	}
+	if (f && f != stdin)
+		fclose(f);
+	for (size_t i = 0; i < r->n; i++) {
+		gate_free(r->sessions[i]->g);
+		free(r->sessions[i]);
+	}
+	free(r);
+	return code;
+}
+
+/* ---- standard input ---- */
+
+static int serve_stdin(struct gate_cli *c)
+{
+	struct gate_time t = { 0 };
+	struct gate_options o = { .role = c->role, .clock = gate_time_now, .clock_ctx = &t };
+	struct gate *g = gate_new(c->policy, &o);
+	CS_FREE char *line = NULL;
+	size_t cap = 0;
+	ssize_t n;
+	int code = 0;
+
+	while (code == 0 && (n = getline(&line, &cap, stdin)) > 0) {
+		CS_BUF_AUTO struct cs_buf answer = CS_BUF(GATE_OUT_MAX);
+
+		while (n && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+			n--;
+		if (!n)
+			continue;
+		if (gate_serve_line(c, g, &t, "", c->agent ? GATE_AGENT : GATE_HOST, line, (size_t)n, &answer) < 0 ||
+		    (answer.len && cs_write_all(STDOUT_FILENO, answer.data, answer.len) < 0))
+			code = EXIT_REFUSED;
+	}
+	gate_free(g);
+	return code;
+}
+
+static int open_record(struct gate_cli *c)
+{
+	c->record_fd = -1;
+	if (!c->record)
+		return 0;
+	c->record_fd = open(c->record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0600);
+	if (c->record_fd < 0)
+		say_error("--record %s: %s", c->record, strerror(errno));
+	return c->record_fd;
+}
+
+int cmd_gate(int argc, char **argv)
+{
+	struct gate_cli c = { .record_fd = -1 };
+	struct cs_err err = { 0 };
+	int i = cli_parse(cli_find("gate"), argc, argv, take, &c, &err), code;
+
+	if (i >= 0 && i < argc)
+		i = cs_fail(&err, CS_E_INVALID, 0, "gate takes no words, only options: '%s'", argv[i]);
+	if (i >= 0 && !c.profile)
+		i = cs_fail(&err, CS_E_INVALID, 0, "--profile FILE is missing: a profile with the keys tools and rules (man caisson-gate)");
+	if (i < 0)
+		return cli_usage_error(&err);
+	if (gate_policy_load(c.profile, &c.policy, &err) < 0) {
+		say_error("%s", err.msg);
+		return cs_code_exit(err.code);
+	}
+	code = open_record(&c) < 0 && c.record ? EXIT_REFUSED : c.replay ? replay(&c) : c.socket ? gate_serve(&c) : serve_stdin(&c);
+	gate_policy_free(c.policy);
+	if (c.record_fd >= 0)
+		close(c.record_fd);
+	return code;
+}

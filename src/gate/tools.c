@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tools.c - which tool a call means, and who may call it. */
+#include "gate/internal.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_name(const void *key, const void *tool)
+{
+	return strcmp(key, ((const struct gate_tool *)tool)->name);
+}
+
+const struct gate_tool *gate_tool_find(const struct gate_policy *p, const char *name)
+{
+	return p->n_tools ? bsearch(name, p->tools, p->n_tools, sizeof *p->tools, by_name) : NULL;
+}
+
+static bool cond_holds(const struct gate_cond *c, const struct json *args)
+{
+	const struct json *v = json_get(args, c->arg);
+
+	if (!v)
+		return false; /* what is absent is equal to nothing */
+	if (c->pattern)
+		return v->type == JSON_STRING && pattern_match(c->pattern, v->s, v->n);
+	return json_equal(v, c->value);
+}
+
+bool gate_pattern_matches(const struct gate_pattern *p, const char *tool, const struct json *args)
+{
+	if (!cs_glob(p->glob, tool))
+		return false;
+	for (size_t i = 0; i < p->n_conds; i++)
+		if (!cond_holds(&p->conds[i], args))
+			return false;
+	return true;
+}
+
+static const struct gate_pattern *in_list(const struct gate_list *l, const char *tool, const struct json *args)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (gate_pattern_matches(&l->v[i], tool, args))
+			return &l->v[i];
+	return NULL;
+}
+
+/* A refusal is about arguments that may be left out, too: a condition on one that is not there refuses. */
+static bool may_match(const struct gate_pattern *p, const char *tool, const struct json *args)
+{
+	if (!cs_glob(p->glob, tool))
+		return false;
+	for (size_t i = 0; i < p->n_conds; i++)
+		if (json_get(args, p->conds[i].arg) && !cond_holds(&p->conds[i], args))
+			return false;
+	return true;
+}
+
+static const struct gate_pattern *may_be_in(const struct gate_list *l, const char *tool, const struct json *args)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (may_match(&l->v[i], tool, args))
+			return &l->v[i];
+	return NULL;
+}
+
+static enum rules_verdict ask_access(const struct gate_access *a, const char *whose, const char *tool, const struct json *args,
+				     struct gate_leave *ret)
+{
+	const struct gate_pattern *hit;
+	char *reason = ret->reason;
+	size_t size = sizeof ret->reason;
+
+	ret->by_default = false;
+
+	if ((hit = may_be_in(&a->deny, tool, args))) {
+		snprintf(reason, size, "%s denies '%s' (line %u)", whose, hit->glob, hit->line);
+		return RULES_DENY;
+	}
+	if ((hit = may_be_in(&a->ask, tool, args))) {
+		snprintf(reason, size, "%s asks about '%s' (line %u)", whose, hit->glob, hit->line);
+		return RULES_ASK;
+	}
+	if (in_list(&a->allow, tool, args))
+		return RULES_ALLOW;
+	snprintf(reason, size, "%s does not allow it; its default is %s", whose, rules_verdict_name(a->otherwise));
+	ret->by_default = true;
+	return a->otherwise;
+}
+
+static const struct gate_role *find_role(const struct gate_policy *p, const char *role)
+{
+	for (size_t i = 0; role && i < p->n_roles; i++)
+		if (!strcmp(p->roles[i].name, role))
+			return &p->roles[i];
+	return NULL;
+}
+
+bool gate_role_known(const struct gate_policy *p, const char *role)
+{
+	return find_role(p, role) || (p->n_roles == 0 && !strcmp(role, "default"));
+}
+
+/* Where there are roles, both the policy and the role must agree; the stricter counts. */
+void gate_access(const struct gate_policy *p, const char *role, const char *tool, const struct json *args, struct gate_leave *ret)
+{
+	const struct gate_role *r = find_role(p, role);
+	struct gate_leave own = { 0 };
+	char name[200];
+
+	ret->verdict = ask_access(&p->access, "the policy", tool, args, ret);
+	if (!r)
+		return;
+	snprintf(name, sizeof name, "the role %.120s", r->name);
+	own.verdict = ask_access(&r->access, name, tool, args, &own);
+	own.by_default = false; /* a role's default is not for rules to lift */
+	if (own.verdict > ret->verdict || (own.verdict == ret->verdict && ret->by_default && own.verdict != RULES_ALLOW))
+		*ret = own;
+}
+
+/* Over-approximates: a condition on arguments may hold for some. */
+static bool never(const struct gate_access *a, const char *tool)
+{
+	for (size_t i = 0; i < a->deny.n; i++)
+		if (!a->deny.v[i].n_conds && cs_glob(a->deny.v[i].glob, tool))
+			return true;
+	if (a->otherwise != RULES_DENY)
+		return false;
+	for (size_t i = 0; i < a->allow.n; i++)
+		if (cs_glob(a->allow.v[i].glob, tool))
+			return false;
+	for (size_t i = 0; i < a->ask.n; i++)
+		if (cs_glob(a->ask.v[i].glob, tool))
+			return false;
+	return true;
+}
+
+bool gate_may_access(const struct gate_policy *p, const char *role, const char *tool)
+{
+	const struct gate_role *r = find_role(p, role);
+
+	return !never(&p->access, tool) && (r ? !never(&r->access, tool) : gate_role_known(p, role));
+}

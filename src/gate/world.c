@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* world.c - what rules ask of the gate: provenance, shell classes, session state. */
+#include "gate/internal.h"
+
+#include "base/cleanup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct json *boolean(struct cs_arena *a, bool b)
+{
+	struct json *v = cs_arena_new(a, struct json);
+
+	if (v) {
+		v->type = JSON_BOOL;
+		v->b = b;
+	}
+	return v;
+}
+
+static const struct json *words(struct cs_arena *a, const char *const *list, size_t n)
+{
+	struct json *v = cs_arena_new(a, struct json), *items = cs_arena_get(a, n, sizeof *items);
+
+	if (!v || !items)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		const struct json *s = json_new_str(a, list[i], strlen(list[i]));
+
+		if (!s)
+			return NULL;
+		items[i] = *s;
+	}
+	v->type = JSON_ARRAY;
+	v->n = (uint32_t)n;
+	v->items = items;
+	return v;
+}
+
+/* session.NAME; docs/gates.md has the list. */
+static const struct json *session(void *ctx, struct cs_arena *a, const char *name)
+{
+	struct gate *g = ctx;
+
+	if (!strcmp(name, "untrusted"))
+		return boolean(a, g->untrusted);
+	if (!strcmp(name, "sensitive"))
+		return boolean(a, g->sensitive);
+	if (!strcmp(name, "secret"))
+		return boolean(a, g->secret);
+	if (!strcmp(name, "planned"))
+		return boolean(a, g->plan != NULL);
+	if (!strcmp(name, "suspicion"))
+		return json_new_int(a, g->suspicion);
+	if (!strcmp(name, "role"))
+		return g->role ? json_new_str(a, g->role, strlen(g->role)) : NULL;
+	if (!strcmp(name, "agent"))
+		return g->agent ? json_new_str(a, g->agent, strlen(g->agent)) : NULL;
+	if (!strcmp(name, "workspace"))
+		return json_new_str(a, g->policy->shell.cwd, strlen(g->policy->shell.cwd));
+	return NULL;
+}
+
+static const struct json *from(void *ctx, struct cs_arena *a, const struct json *value)
+{
+	const struct gate *g = ctx;
+	const char *name = origin_name(origin_of(g->origin, value, NULL));
+
+	return words(a, &name, 1);
+}
+
+static const struct json *shell(void *ctx, struct cs_arena *a, const struct json *command)
+{
+	struct gate *g = ctx;
+	const char *name;
+
+	if (!json_str(command))
+		return NULL;
+	name = sh_class_name(gate_classify(g, command)->class);
+	return json_new_str(a, name, strlen(name));
+}
+
+static enum sh_effect_kind kind_of(const char *effect)
+{
+	static const struct {
+		const char *name;
+		enum sh_effect_kind kind;
+	} kinds[] = { { "reads", SH_EFFECT_READ }, { "writes", SH_EFFECT_WRITE }, { "deletes", SH_EFFECT_DELETE },
+		      { "hosts", SH_EFFECT_NETWORK }, { "runs", SH_EFFECT_EXECUTE } };
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (!strcmp(kinds[i].name, effect))
+			return kinds[i].kind;
+	return SH_EFFECT_MAX;
+}
+
+/* The objects of such effects. A command that was not wholly understood may have others: that is unknown. */
+static const struct json *shell_effect(void *ctx, struct cs_arena *a, const char *effect, const struct json *command)
+{
+	struct gate *g = ctx;
+	const struct sh_verdict *v;
+	enum sh_effect_kind kind = kind_of(effect);
+	const char **list;
+	size_t n = 0;
+
+	if (!json_str(command) || kind == SH_EFFECT_MAX)
+		return NULL;
+	v = gate_classify(g, command);
+	list = cs_arena_get(a, v->n_effects + 1, sizeof *list);
+	if (!list || !v->parsed || v->n_reasons)
+		return NULL;
+	for (size_t i = 0; i < v->n_effects; i++) {
+		if (v->effects[i].kind != kind)
+			continue;
+		if (!v->effects[i].object[0])
+			return NULL;
+		list[n++] = v->effects[i].object;
+	}
+	return words(a, list, n);
+}
+
+/* One command is looked at by many rules: the last verdict is kept. */
+const struct sh_verdict *gate_classify(struct gate *g, const struct json *command)
+{
+	if (g->shell_text && !strcmp(g->shell_text, command->s))
+		return &g->shell_verdict;
+	gate_classify_done(g);
+	g->shell_text = cs_strndup(command->s, command->n);
+	sh_classify(g->shell_text, command->n, &g->policy->shell, &g->shell_verdict);
+	return &g->shell_verdict;
+}
+
+void gate_classify_done(struct gate *g)
+{
+	if (!g->shell_text)
+		return;
+	sh_verdict_done(&g->shell_verdict);
+	memset(&g->shell_verdict, 0, sizeof g->shell_verdict);
+	free(g->shell_text);
+	g->shell_text = NULL;
+}
+
+void world_init(struct gate *g)
+{
+	g->world = (struct rules_world){ .ctx = g, .session = session, .from = from, .shell = shell, .shell_effect = shell_effect };
+}
