@@ -98,7 +98,7 @@ static void say_event(const struct rl_formula *f, const struct rl_rule *rule, st
 		cs_buf_str(b, f->event == RL_EV_USER ? "a message of the user" : "a confirmation by the user");
 		return;
 	}
-	cs_buf_str(b, f->event == RL_EV_CALL ? "a call of " : "a ");
+	cs_buf_str(b, f->event == RL_EV_CALL || strpbrk(f->call->tools.text, "*?{") ? "a call of " : "a ");
 	say_tools(&f->call->tools, b);
 	say_args(f->call, rule, b);
 	if (f->event != RL_EV_CALL)
