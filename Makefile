@@ -150,6 +150,11 @@ PARSE_SRCS := $(addprefix src/shell/,arena.c lex.c word.c brace.c parse.c print.
 build/test/parse_tool: tests/shell/parse_tool.c $(PARSE_SRCS) src/shell/syntax.h src/shell/internal.h
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(TESTFLAGS) -O2 -o $@ $< $(PARSE_SRCS)
+# Patterns and strings in, answers out: for tests/rules/test_pattern.py.
+PATTERN_SRCS := src/rules/pattern.c src/rules/pattern_smt.c $(addprefix src/base/,arena.c buf.c err.c)
+build/test/pattern_tool: tests/rules/pattern_tool.c $(PATTERN_SRCS) src/rules/pattern.h src/rules/pattern_internal.h
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(TESTFLAGS) -fsanitize=address,undefined -o $@ $< $(PATTERN_SRCS)
 # The corpus runs as an ordinary test; `make fuzz` explores.
 build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 	@mkdir -p $(@D)
@@ -165,7 +170,7 @@ deps:
 	@scripts/install-deps $(PKGS) $(TEST_PKGS)
 TEST_PKGS := python3-yaml git procps strace util-linux tmux vim-tiny groff-base man-db binutils e2fsprogs mount iproute2 openssl curl ca-certificates
 
-test-bins: build/caisson build/caisson-edge build/test/caisson build/test/caisson-edge build/test/many build/test/parse_tool build/asan/caisson-edge $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%) \
+test-bins: build/caisson build/caisson-edge build/test/caisson build/test/caisson-edge build/test/many build/test/parse_tool build/test/pattern_tool build/asan/caisson-edge $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%) \
 	$(EDGE_UNIT:%=build/asan/edge/%)
 test: deps
 	+@$(MAKE) --no-print-directory -j$$(nproc) test-bins

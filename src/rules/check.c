@@ -276,4 +276,6 @@ void rl_check(struct parser *p)
 	}
 	for (uint32_t i = 0; i < p->r->n_tests && !p->failed; i++)
 		check_test(p, &p->r->tests[i]);
+	if (!p->failed)
+		rl_check_types(p);
 }

@@ -21,6 +21,7 @@ enum {
 	RL_MAX_VARS = 8,
 	RL_MAX_LOCALS = 8,        /* all/any inside one another */
 	RL_MAX_STATE_BITS = 64,
+	RL_MAX_WORK = 20000000,   /* looks at an argument of one tool, while types are checked */
 };
 
 enum token_kind { TK_END, TK_NAME, TK_STRING, TK_NUMBER, TK_DURATION, TK_PUNCT };
@@ -44,6 +45,8 @@ struct rl_map {
 	uint32_t cap, n;
 };
 
+struct rl_type;
+
 struct parser {
 	const char *name, *text, *end;
 	const char *at;          /* behind the token */
@@ -61,6 +64,11 @@ struct parser {
 	const struct rl_tools **sets; /* by set_names and tool_sets */
 	uint32_t n_sets;
 
+	/* Of large sets, what was found out about an argument: check_types.c. */
+	struct rl_map seen;
+	struct rl_type *seen_types;
+	uint32_t work;
+
 	/* The scope of a formula. */
 	const char *vars[RL_MAX_VARS];
 	uint32_t n_vars;
@@ -70,6 +78,7 @@ struct parser {
 };
 
 /* ---- lex.c ---- */
+void rl_warn(struct parser *p, struct rl_pos pos, const char *fmt, ...) __attribute__((format(printf, 3, 4), cold));
 void rl_fail(struct parser *p, struct rl_pos pos, const char *fmt, ...) __attribute__((format(printf, 3, 4), cold));
 void rl_fail_limit(struct parser *p, struct rl_pos pos, const char *fmt, ...) __attribute__((format(printf, 3, 4), cold));
 void rl_next(struct parser *p);
@@ -135,6 +144,7 @@ enum {
 
 struct rl_type {
 	unsigned mask;
+	unsigned element; /* of lists that no schema speaks of: the mask of their elements; 0: not known */
 	bool optional; /* may be absent although the value as a whole fits */
 	/* Where the value may come from; more than TY_ALTERNATIVES: nothing is known but the mask. */
 	struct rl_type_from { const struct json *schema, *root; } from[TY_ALTERNATIVES];

@@ -39,6 +39,29 @@ void rl_fail_limit(struct parser *p, struct rl_pos pos, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* Once per place and text. */
+void rl_warn(struct parser *p, struct rl_pos pos, const char *fmt, ...)
+{
+	struct rules_warning *v = p->r->warnings;
+	char text[640];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	for (uint32_t i = 0, n = p->r->n_warnings; i < n && i < 16; i++)
+		if (v[n - 1 - i].line == pos.line && !strcmp(v[n - 1 - i].text, text))
+			return;
+	v = rl_grow(p, v, p->r->n_warnings, sizeof *v);
+	if (p->failed)
+		return;
+	p->r->warnings = v;
+	v += p->r->n_warnings++;
+	*v = (struct rules_warning){ pos.line, pos.column, cs_arena_dup(p->a, text, strlen(text)) };
+	if (!v->text)
+		v->text = "";
+}
+
 void *rl_get(struct parser *p, size_t n, size_t size)
 {
 	void *v = cs_arena_get(p->a, n, size);

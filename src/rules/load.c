@@ -137,6 +137,18 @@ size_t rules_tool_count(const struct rules *r)
 	return r->n_tools;
 }
 
+bool rules_tool_mentioned(const struct rules *r, int index)
+{
+	for (uint32_t i = 0; i < r->n_rules; i++) {
+		const struct rl_tools *t = &r->rules[i].call->tools;
+
+		for (uint32_t k = 0; k < t->n; k++)
+			if ((int)t->ids[k] == index)
+				return true;
+	}
+	return false;
+}
+
 const char *rules_tool_name(const struct rules *r, size_t index)
 {
 	return index < r->n_tools ? r->tools[index].name : NULL;

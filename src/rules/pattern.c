@@ -170,6 +170,16 @@ static bool add_named(struct reader *r, char name, struct ranges *to)
 	return true;
 }
 
+/* As itself. Not UTF-8 must be an error here: whoever loops would stand still. */
+static int64_t plain_char(struct reader *r)
+{
+	int64_t c = next_char(&r->at, r->at + strlen(r->at));
+
+	if (c < 0)
+		fail(r, CS_E_INVALID, r->at, "not UTF-8");
+	return c;
+}
+
 /* Behind a backslash: a class into `set` (-1), or one character. */
 static int64_t escaped(struct reader *r, struct ranges *set)
 {
@@ -195,7 +205,7 @@ static int64_t escaped(struct reader *r, struct ranges *set)
 		     "unknown escape (there are \\d \\w \\s \\D \\W \\S \\n \\t \\r, and \\ before a sign)");
 		return -1;
 	}
-	return next_char(&r->at, r->at + strlen(r->at));
+	return plain_char(r);
 }
 
 /* One end of a range in brackets, or a class (-1). */
@@ -205,7 +215,7 @@ static int64_t class_char(struct reader *r, struct ranges *set)
 		r->at++;
 		return escaped(r, set);
 	}
-	return next_char(&r->at, r->at + strlen(r->at));
+	return plain_char(r);
 }
 
 static void class_item(struct reader *r, struct ranges *set)
@@ -321,10 +331,7 @@ static struct pat_node *parse_atom(struct reader *r)
 		r->at++;
 		c = escaped(r, &set);
 		break;
-	default:
-		c = next_char(&r->at, r->at + strlen(r->at));
-		if (c < 0)
-			fail(r, CS_E_INVALID, r->at, "not UTF-8");
+	default: c = plain_char(r);
 	}
 	if (c >= 0)
 		add_range(r, &set, (uint32_t)c, (uint32_t)c);
