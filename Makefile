@@ -8,12 +8,12 @@ PREFIX    ?= /usr/local
 DESTDIR   ?=
 CC        := gcc
 PKGS      := gcc make libc6-dev linux-libc-dev libyaml-dev musl-tools python3 libssl-dev libnghttp2-dev libc-ares-dev \
-	libpcre2-dev nettle-dev
+	libpcre2-dev
 
 # musl, statically: see src/base/compat.h.  The kernel's headers come after musl's own.
 MULTIARCH := $(shell $(CC) -print-multiarch)
 MUSL      := musl-gcc -idirafter /usr/include -idirafter /usr/include/$(MULTIARCH)
-LIB_A     := $(addprefix /usr/lib/$(MULTIARCH)/,libyaml.a libpcre2-8.a libnettle.a)
+LIB_A     := $(addprefix /usr/lib/$(MULTIARCH)/,libyaml.a libpcre2-8.a)
 # musl-gcc knows no static-pie; its parts do.
 MUSL_DIR  := /usr/lib/$(MULTIARCH:-gnu=-musl)
 GCC_FILE   = $(shell $(CC) -print-file-name=$(1))
@@ -34,7 +34,7 @@ LDFLAGS ?=
 EDGE_SRCS := $(sort $(wildcard src/egress/edge/*.c))
 SRCS      := $(filter-out $(EDGE_SRCS),$(sort $(wildcard src/*/*.c src/*/*/*.c)))
 # Its hashes are OpenSSL's.
-EDGE_USES := $(filter-out src/base/sha256.c src/base/nettle.c,$(filter src/base/% src/sys/% src/netpolicy/% src/profile/% src/egress/%,$(SRCS)))
+EDGE_USES := $(filter src/base/% src/sys/% src/netpolicy/% src/profile/% src/egress/%,$(SRCS))
 EDGE_LIBS := -lssl -lcrypto -lnghttp2 -lcares -lyaml -lm
 LIB_SRCS  := $(filter-out src/cli/main.c,$(SRCS))
 GEN       := build/gen/seccomp_filter.h build/gen/profiles.inc build/gen/shell_table.inc
@@ -52,7 +52,7 @@ test_LIBS  := $(rel_LIBS)
 asan_CC    := $(CC)
 asan_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -DCS_TEST_SWITCHES -DCS_ASAN
 asan_LINK  := -fsanitize=address,undefined
-asan_LIBS  := -lyaml -lpcre2-8 -lnettle -lm
+asan_LIBS  := -lyaml -lpcre2-8 -lm
 LIBS       := -lyaml -lm
 edge_CC    := $(CC)
 edge_FLAGS := $(CFLAGS) $(HARDEN) -fPIE
@@ -110,7 +110,7 @@ build/gen/seccomp_filter.h: tools/gen_seccomp.c src/sandbox/native/syscalls.h
 	$(call say,TOOL,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_seccomp tools/gen_seccomp.c
 	@build/tools/gen_seccomp > $@
 
-GEN_BASE := $(filter-out src/base/sha256.c src/base/nettle.c,$(wildcard src/base/*.c))
+GEN_BASE := $(wildcard src/base/*.c)
 # So are the built-in profiles, by the parser that reads everybody else's.
 PROFILE_SRCS := $(filter-out src/profile/builtin.c,$(wildcard src/profile/*.c)) $(GEN_BASE) $(wildcard src/netpolicy/*.c)
 build/gen/profiles.inc: tools/gen_profiles.c $(PROFILE_SRCS) $(wildcard src/profile/*.h) $(sort $(wildcard profiles/*.yaml))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fortify.c - Debian's libyaml.a, libpcre2-8.a and libnettle.a are compiled against glibc with
+/* fortify.c - Debian's libyaml.a and libpcre2-8.a are compiled against glibc with
  * checks; with musl the functions they take from there are ours, with the checks. */
 #include "base/compat.h"
 
@@ -31,20 +31,6 @@ int __sprintf_chk(char *dst, int flag, size_t size, const char *fmt, ...)
 	va_end(ap);
 	if (n < 0 || (size_t)n >= size)
 		abort();
-	return n;
-}
-
-/* glibc's refuses %n in memory that can be written; musl has no way to, and the one caller (Nettle's look at the
- * processor, see nettle.c) has constant formats. */
-int __fprintf_chk(FILE *f, int flag, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	(void)flag;
-	va_start(ap, fmt);
-	n = vfprintf(f, fmt, ap);
-	va_end(ap);
 	return n;
 }
 #endif
