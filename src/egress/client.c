@@ -143,7 +143,7 @@ static void lose_edge(struct egress *e, const char *why)
 	for (struct egress_box *b = e->boxes; b; b = b->next) {
 		bool served = b->served;
 
-		b->lost |= b->open && (b->intercepts || b->publishes || b->budgets);
+		b->lost |= b->open && (b->intercepts || b->publishes || b->budgets || b->reached);
 		b->open = b->served = false;
 		if (served && !b->lost)
 			watch_box(b, true);
@@ -194,7 +194,7 @@ static int take_bundle(struct cs_buf *b, int take_fd, struct cs_err *err)
 
 static int open_box(struct egress_box *b, struct cs_err *err)
 {
-	struct egress_message m = { EGRESS_OPEN, b->number, (b->learn ? EGRESS_LEARN : 0) | (b->log >= 0 ? EGRESS_LOG : 0), 0 };
+	struct egress_message m = { EGRESS_OPEN, b->number, (b->learn ? EGRESS_LEARN : 0) | (b->log >= 0 ? EGRESS_LOG : 0) | (b->reached ? EGRESS_TELL_REACHED : 0), 0 };
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(EGRESS_TEXT_MAX);
 	int fds[2], got[2] = { -1, -1 }, r;
 	size_t n = 2;
@@ -281,6 +281,7 @@ static int new_box(struct egress *e, const struct egress_box_opts *o, const stru
 	b->number = ++e->last_box;
 	b->id = cs_strdup(o->id);
 	b->learn = o->learn;
+	b->reached = o->reached;
 	b->publishes = n->publish.n > 0;
 	b->log = o->log >= 0 ? fcntl(o->log, F_DUPFD_CLOEXEC, 3) : -1;
 	b->control = -1;

@@ -16,7 +16,8 @@
  * connection waits in a socket meanwhile.  Only a certificate of its own, or ports to
  * publish, start it before the sandbox.  If it dies it is started again in the same way, with
  * the rules as they were changed; with certificates it is not, because those inside trust
- * the old one, and with budgets it is not, because nobody knows what was used.
+ * the old one, and with budgets, or when what was reached is to be told, it is not, because
+ * nobody knows any more.
  */
 #pragma once
 #include "base/buf.h"
@@ -35,6 +36,7 @@ struct egress_box_opts {
 	const char *id;
 	const struct profile *profile;
 	bool learn;             /* every public name and port is allowed, and noted */
+	bool reached;           /* what was reached is told at the end, as with learn */
 	int log;                /* events as JSON lines go there; -1: nowhere.  Stays the caller's. */
 	const int *rules;       /* the network as another box's is now (egress_box_rules()); NULL: the profile's own */
 	const char *control;    /* where `caisson net` finds it: a socket is made at this path; NULL: nowhere */
@@ -133,7 +135,7 @@ enum egress_what {
 	EGRESS_TOLD,      /* to END: struct egress_told, any number, then */
 	EGRESS_TOTALS,    /* struct egress_totals */
 };
-enum { EGRESS_LEARN = 1, EGRESS_LOG = 2, EGRESS_FDS_MAX = 72, EGRESS_TEXT_MAX = 32768 };
+enum { EGRESS_LEARN = 1, EGRESS_LOG = 2, EGRESS_TELL_REACHED = 4, EGRESS_FDS_MAX = 72, EGRESS_TEXT_MAX = 32768 };
 int egress_send(int sock, const struct egress_message *m, const void *text, size_t len, const int *fds, size_t n_fds);
 /* Length of the text (NUL-terminated in a buffer of EGRESS_TEXT_MAX + 1), -1: errno, or EPIPE at the end.  *n_fds in: room. */
 ssize_t egress_receive(int sock, struct egress_message *m, char *text, int *fds, size_t *n_fds);

@@ -27,6 +27,7 @@ struct egress_box {
 	uint32_t number;
 	char *id;
 	bool learn, intercepts, publishes;
+	bool reached;          /* whom it reached is to be told, and known to the boundary alone */
 	bool budgets;          /* how much was used is known to the boundary alone */
 	bool open;             /* the running boundary knows it */
 	bool served;           /* ... and has its sockets */

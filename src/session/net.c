@@ -104,7 +104,7 @@ static void add_plan(struct session_net *n, struct session_spec *s)
 
 int session_net_open(const struct session_opts *o, int rules, const char *id, struct session_spec *s, struct session_net **ret, struct cs_err *err)
 {
-	struct egress_box_opts bo = { .id = id, .profile = o->profile, .learn = o->learn != NULL, .rules = rules >= 0 ? &rules : NULL };
+	struct egress_box_opts bo = { .id = id, .profile = o->profile, .learn = o->learn != NULL, .reached = o->reached, .rules = rules >= 0 ? &rules : NULL };
 	char path[256];
 	struct session_net *n;
 	CS_FD int log = -1, learn = -1;
@@ -160,8 +160,10 @@ static void take_told(const struct egress_told *t, void *arg)
 {
 	struct session_network *ret = arg;
 
-	if (ret->n_told == SESSION_TOLD_MAX)
+	if (ret->n_told == SESSION_TOLD_MAX) {
+		ret->told_cut = true;
 		return;
+	}
 	if (!ret->told)
 		ret->told = cs_calloc(SESSION_TOLD_MAX, sizeof *ret->told);
 	ret->told[ret->n_told++] = *t;

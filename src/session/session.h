@@ -55,6 +55,7 @@ struct session_opts {
 	char *const *argv;
 	const char *path;         /* PATH inside; NULL: the system's directories */
 	const char *learn;        /* open to public names, and the profile that would have sufficed goes there; NULL: no */
+	bool reached;             /* tell which hosts were reached, as result.network.told */
 	const char *net_log;      /* every event of the network as a line of JSON; NULL: no */
 	protection_set off;       /* test builds only */
 };
@@ -67,8 +68,9 @@ struct session_spec;
 struct session_network {
 	bool on;
 	struct egress_totals totals;
-	struct egress_told *told; /* refusals, and with learn what was reached */
+	struct egress_told *told; /* refusals, and with learn or reached what was reached */
 	size_t n_told;
+	bool told_cut;            /* there was more than is told */
 	size_t learnt;            /* rules that were written */
 	char trouble[256];        /* "" unless the boundary failed */
 };

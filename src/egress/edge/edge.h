@@ -118,6 +118,7 @@ struct box {
 	size_t n_secrets;
 	struct ca *ca;
 	int log, netns, yaml;
+	bool tells_reached;
 	struct watch udp, tcp, control;
 	struct control_client *clients;
 	size_t n_clients;

@@ -110,6 +110,8 @@ static void on_open(struct edge *e, const struct egress_message *m, const char *
 		return;
 	}
 	r = box_open(e, m->box, text, len, CS_TAKE_FD(fds[0]), log ? CS_TAKE_FD(fds[1]) : -1, m->a & EGRESS_LEARN, &b, &err);
+	if (r == 0)
+		b->tells_reached = m->a & (EGRESS_LEARN | EGRESS_TELL_REACHED);
 	if (r == 0 && b->ca)
 		r = give_trust(b, &err);
 	else if (r == 0)
@@ -213,7 +215,7 @@ static void on_want(struct box *b, const char *text, size_t len)
 		answer(EGRESS_OK, b->dropped, NULL, 0, NULL, 0);
 }
 
-/* What a run with --learn has reached, as rules that would have sufficed. */
+/* What was reached, as rules that would have sufficed. */
 static void tell_reached(struct box *b)
 {
 	for (size_t i = 0; i < b->hosts.n_buckets; i++)
@@ -237,7 +239,7 @@ static void on_end(struct box *b)
 	t.connections = b->use.connections;
 	for (size_t i = 0; i < b->n_told; i++)
 		answer(EGRESS_TOLD, 0, &b->told[i], sizeof b->told[i], NULL, 0);
-	if (b->policy.learn)
+	if (b->tells_reached)
 		tell_reached(b);
 	box_free(b);
 	answer(EGRESS_TOTALS, 0, &t, sizeof t, NULL, 0);
