@@ -292,7 +292,9 @@ static bool is_own(const struct walk *w, const char *path)
 
 static bool is_scratch(const struct walk *w, const char *path)
 {
-	return (w->policy->cwd && is_within(path, w->policy->cwd) && strcmp(w->policy->cwd, "/")) || (is_within(path, "/tmp") && strcmp(path, "/tmp")) ||
+	const char *ws = w->policy->workspace ? w->policy->workspace : w->policy->cwd;
+
+	return (ws && is_within(path, ws) && strcmp(ws, "/")) || (is_within(path, "/tmp") && strcmp(path, "/tmp")) ||
 	       (is_within(path, "/var/tmp") && strcmp(path, "/var/tmp")) || (is_within(path, "/dev/shm") && strcmp(path, "/dev/shm"));
 }
 
@@ -355,6 +357,10 @@ void effect_path(struct walk *w, struct state *s, enum sh_effect_kind kind, cons
 {
 	const char *path = text && *text ? path_resolve(w, s, text) : NULL;
 
+	if (w->policy->look && !w->looking) {
+		effect_really(w, s, kind, a, text, by, tree);
+		return;
+	}
 	if (a->known == SH_DYNAMIC || !path) {
 		effect_add(w, kind, "", by, a, NULL);
 		uncertain(w, a, a->known == SH_DYNAMIC ? "%s: which file is meant is not known here" : "%s: the working directory is not known here", by);

@@ -2,7 +2,8 @@
 /* shell.h - what would this command do?
  *
  * What it knows      the shell's grammar (syntax.h), a table of commands (table.h), and how the words of a script
- *                    become effects.  Nothing is run, opened or looked at.
+ *                    become effects.  Nothing is run, opened or looked at, but for links, by who asks, if the policy
+ *                    wants that (sh_look).
  * May include        base/ only.
  * Trust              the command is hostile; the policy is the operator's.
  * Ownership          a verdict owns its effects and reasons; sh_verdict_done() frees.
@@ -13,7 +14,7 @@
  * uncertain  everything else
  *
  * Values are followed through variables, pipes of constants and files of constants.  What is learnt that way can make
- * a command unsafe; it never makes one safe. */
+ * a command unsafe; it never makes one safe.  So with links: where one leads comes on top of what the words say. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
@@ -67,8 +68,17 @@ struct sh_verdict {
 	bool parsed;
 };
 
+/* Follows links, for a policy that wants to know where paths really lead.  path is absolute and may hold `..` and links; found()
+ * is called for every real path that it stands for.  What is not there stands for what would be made.  false: it could not be
+ * looked at, or not in full. */
+enum { SH_LOOK_PATTERN = 1,  /* * ? [ stand for names that are there */
+       SH_LOOK_LAST = 2 };   /* the last name is meant itself, even if it is a link */
+typedef void (*sh_found)(void *to, const char *real);
+typedef bool (*sh_look)(void *arg, const char *path, unsigned how, sh_found found, void *to);
+
 struct sh_policy {
 	const char *cwd;            /* absolute; where the command would run */
+	const char *workspace;      /* below which it may write; NULL: cwd */
 	const char *home;
 	const char *const *roots;   /* what may be read; NULL: everything but secrets */
 	size_t n_roots;
@@ -77,6 +87,8 @@ struct sh_policy {
 	const char *const *own;     /* the policy's own files: writing them is forbidden */
 	size_t n_own;
 	unsigned forbid;            /* bits of sh_effect_kind beyond what is always so */
+	sh_look look;               /* NULL: paths are words, and no more */
+	void *look_arg;
 	const struct sh_table *table; /* NULL: the built-in one */
 };
 

@@ -103,6 +103,8 @@ const struct sh_table *sh_table_builtin(void);
  * only make it more careful. */
 int sh_table_extend(const struct sh_table *base, const char *rows, size_t len, const char *origin, bool trusted, struct sh_table **ret,
 		    struct cs_err *err);
+/* Only whether they can be read; the message has no place. */
+int sh_rows_check(const char *rows, size_t len, struct cs_err *err);
 void sh_table_free(struct sh_table *t);
 bool sh_table_has(const struct sh_table *t, const char *command);
 size_t sh_table_count(const struct sh_table *t);

@@ -8,6 +8,7 @@
  *   builtin.c   commands that change the shell, or run what they are given
  *   output.c    what commands of constants print
  *   effect.c    from a role and a word to an effect, and whether it is forbidden
+ *   really.c    the same for where links lead
  *   classify.c  the verdict
  *   table.c     what commands do with their arguments (table.h) */
 #pragma once
@@ -100,6 +101,7 @@ struct walk {
 	size_t room_effects, room_reasons;
 	unsigned depth, steps;
 	unsigned n_vars, n_functions;
+	bool looking;          /* links are being followed: not again */
 	bool piped;            /* standard output is a pipe, not a terminal */
 	/* Within text of a word, places are that word's. */
 	bool nested;
@@ -164,5 +166,7 @@ const char *path_resolve(struct walk *w, const struct state *s, const char *path
 void effect_path(struct walk *w, struct state *s, enum sh_effect_kind kind, const struct arg *a, const char *text, const char *by, bool tree);
 void effect_add(struct walk *w, enum sh_effect_kind kind, const char *object, const char *by, const struct arg *a, const char *forbidden);
 void uncertain(struct walk *w, const struct arg *a, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* really.c: the same with links followed */
+void effect_really(struct walk *w, struct state *s, enum sh_effect_kind kind, const struct arg *a, const char *text, const char *by, bool tree);
 /* What the table has found. */
 struct outcome apply_findings(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in);
