@@ -33,8 +33,9 @@ LDFLAGS ?=
 # HTTP/2 and a resolver, and those come as shared libraries.
 EDGE_SRCS := $(sort $(wildcard src/egress/edge/*.c))
 SRCS      := $(filter-out $(EDGE_SRCS),$(sort $(wildcard src/*/*.c src/*/*/*.c)))
-# Its hashes are OpenSSL's.
-EDGE_USES := $(filter src/base/% src/sys/% src/netpolicy/% src/profile/% src/egress/%,$(SRCS))
+# Profiles hold rows of the table of commands, and are refused if those cannot be read.
+ROWS_SRCS := $(sort $(wildcard src/shell/table_rows*.c)) src/shell/rows_check.c
+EDGE_USES := $(filter src/base/% src/sys/% src/netpolicy/% src/profile/% src/egress/%,$(SRCS)) $(ROWS_SRCS)
 EDGE_LIBS := -lssl -lcrypto -lnghttp2 -lcares -lyaml -lm
 LIB_SRCS  := $(filter-out src/cli/main.c,$(SRCS))
 GEN       := build/gen/seccomp_filter.h build/gen/profiles.inc build/gen/shell_table.inc
@@ -110,16 +111,15 @@ build/gen/seccomp_filter.h: tools/gen_seccomp.c src/sandbox/native/syscalls.h
 	$(call say,TOOL,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_seccomp tools/gen_seccomp.c
 	@build/tools/gen_seccomp > $@
 
-GEN_BASE := $(wildcard src/base/*.c)
 # So are the built-in profiles, by the parser that reads everybody else's.
-PROFILE_SRCS := $(filter-out src/profile/builtin.c,$(wildcard src/profile/*.c)) $(GEN_BASE) $(wildcard src/netpolicy/*.c)
+PROFILE_SRCS := $(filter-out src/profile/builtin.c,$(wildcard src/profile/*.c)) $(wildcard src/base/*.c src/netpolicy/*.c) $(ROWS_SRCS)
 build/gen/profiles.inc: tools/gen_profiles.c $(PROFILE_SRCS) $(wildcard src/profile/*.h) $(sort $(wildcard profiles/*.yaml))
 	@mkdir -p $(@D) build/tools
 	$(call say,TOOL,$@)$(CC) -std=gnu17 -D_GNU_SOURCE -O1 -g $(WARN) -Isrc -o build/tools/gen_profiles tools/gen_profiles.c $(PROFILE_SRCS) $(LIBS)
 	@build/tools/gen_profiles profiles/default.yaml profiles/offline.yaml profiles/coding.yaml profiles/strict.yaml > $@
 
 # And the table of commands, by the parser that reads the rows of profiles.
-TABLE_SRCS := src/shell/table_rows.c $(GEN_BASE)
+TABLE_SRCS := src/shell/table_rows.c $(wildcard src/base/*.c)
 TABLE_ROWS := $(sort $(wildcard src/shell/table/*.rows))
 build/gen/shell_table.inc: tools/gen_shell_table.c $(TABLE_SRCS) src/shell/table.h src/shell/table_internal.h $(TABLE_ROWS)
 	@mkdir -p $(@D) build/tools

@@ -121,6 +121,7 @@ static void put_profile(const struct profile *p, const char *text)
 	       (int)p->isolation, (int)p->workspace, (int)p->proc, (unsigned)p->require);
 	printf("\t  .system = %d, .commit = %d, .commit_age = %llu, .commit_size = %llu,\n", (int)p->system, (int)p->commit, (unsigned long long)p->commit_age,
 	       (unsigned long long)p->commit_size);
+	printf("\t  .unsafe = %d, .uncertain = %d, .unexpected = %d,\n", (int)p->shell.unsafe, (int)p->shell.uncertain, (int)p->shell.unexpected);
 	put_limits(&p->limits);
 	put_string("text", text);
 	printf("\t},\n");
@@ -136,9 +137,11 @@ static int generate(const char *path, struct cs_err *err)
 	if (r < 0)
 		return r;
 	r = cs_buf_read_fd(&text, fd, path, err);
-	/* None has a network, so struct builtin has no place for one: say so rather than lose it. */
+	/* None has a network or rows, so struct builtin has no place for them: say so rather than lose them. */
 	if (r >= 0 && !network_is_none(&p.network))
 		r = cs_fail(err, CS_E_UNSUPPORTED, 0, "%s: a built-in profile with a network", path);
+	if (r >= 0 && p.shell.n_rows)
+		r = cs_fail(err, CS_E_UNSUPPORTED, 0, "%s: a built-in profile with rows: src/shell/table/ is the place for them", path);
 	if (r >= 0)
 		put_profile(&p, cs_buf_text(&text));
 	profile_done(&p);

@@ -17,6 +17,9 @@ struct builtin {
 	enum profile_proc proc;
 	enum profile_system system;
 	enum profile_commit commit;
+	enum profile_unsafe unsafe;
+	enum profile_uncertain uncertain;
+	enum profile_unexpected unexpected;
 	uint64_t commit_age, commit_size;
 	struct profile_limits limits;
 	protection_set require;
@@ -46,6 +49,7 @@ static void copy(const struct builtin *b, struct profile *p)
 		.commit = b->commit,
 		.commit_age = b->commit_age,
 		.commit_size = b->commit_size,
+		.shell = { .unsafe = b->unsafe, .uncertain = b->uncertain, .unexpected = b->unexpected },
 		.limits = b->limits,
 		.require = b->require,
 	};

@@ -43,15 +43,20 @@ static void put_list(struct cs_buf *out, const char *name, const struct cs_strv 
 	cs_buf_fmt(out, "%s\n", list->n ? "" : when_empty);
 }
 
-static void put_key_word(struct cs_buf *out, const struct profile *p, const char *path)
+static void put_word_of(struct cs_buf *out, const struct profile *p, const char *path, const char *called)
 {
 	const struct key *k = key_find(path);
 	unsigned value = *(unsigned *)key_at(k, p);
 
-	label(out, path);
+	label(out, called);
 	for (const struct key_word *w = k->words; w->name; w++)
 		if (w->value == value)
 			cs_buf_fmt(out, "%s: %s\n", w->name, w->doc);
+}
+
+static void put_key_word(struct cs_buf *out, const struct profile *p, const char *path)
+{
+	put_word_of(out, p, path, path);
 }
 
 static void put_limits(struct cs_buf *out, const struct profile *p)
@@ -185,6 +190,36 @@ static void put_network(struct cs_buf *out, const struct profile *p)
 	put_budgets(out, p);
 }
 
+/* Which rows it brings, and why some of them may only narrow.  What the workspace is nobody knows here. */
+static void put_commands(struct cs_buf *out, const struct profile *p)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < p->shell.n_rows; i++) {
+		const struct profile_row *r = &p->shell.rows[i];
+		const char *doubt = profile_row_trust(p, r, /* workspace= */ NULL);
+		size_t col = 0;
+
+		if (!profile_row_counts(p, i, /* workspace= */ NULL))
+			continue;
+		label(out, first ? "commands" : "");
+		first = false;
+		put_word(out, &col, r->name, doubt ? ": may only be called less safe:" : ": in the place of our row, unless the file lies in the workspace");
+		if (doubt)
+			put_word(out, &col, doubt, "");
+		cs_buf_char(out, '\n');
+	}
+}
+
+static void put_shell(struct cs_buf *out, const struct profile *p)
+{
+	cs_buf_str(out, "\nOf a shell command (caisson sh), what is\n");
+	put_word_of(out, p, "shell.unsafe", "unsafe");
+	put_word_of(out, p, "shell.uncertain", "uncertain");
+	put_word_of(out, p, "shell.unexpected", "unexpected");
+	put_commands(out, p);
+}
+
 static void put_require(struct cs_buf *out, protection_set set)
 {
 	if (!set) {
@@ -220,6 +255,7 @@ void profile_explain(const struct profile *p, struct cs_buf *out)
 	put_list(out, "env set", &p->env_set, "nothing");
 	cs_buf_str(out, "\nIt may use at most:\n");
 	put_limits(out, p);
+	put_shell(out, p);
 	put_require(out, p->require);
 	cs_buf_str(out, p->locked ? "\nLocked: flags and extending profiles can only narrow it.\n" :
 				    "\nNot locked: flags can widen it.\n");

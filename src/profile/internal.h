@@ -6,6 +6,8 @@
  * value.c   one value of one key into a profile; the `locked` rules
  * list.c    the same for items of lists
  * network.c the same for what is below `network`; secret.c for its secrets
+ * rows.c    the same for rows of the table of commands; trust.c whose they are
+ * copy.c    another of the same
  * check.c   what only the whole can tell
  * load.c    a tree (and what it extends) into a profile
  * builtin.c the built-in profiles; tools/gen_profiles.c takes its place while
@@ -25,6 +27,7 @@ enum {
 	PROFILE_MAX_PUBLISH = 64,
 	PROFILE_MAX_SECRETS = 64,
 	PROFILE_MAX_SECRET_HOSTS = 16, /* of each */
+	PROFILE_MAX_ROWS = 256,   /* shell.commands, of all files together */
 };
 
 enum key_type {
@@ -38,6 +41,7 @@ enum key_type {
 	KEY_HOSTS,       /* mapping NAME: ADDRESS[:PORT], held as NAME=ADDRESS[:PORT] */
 	KEY_PUBLISH,     /* list of [ADDRESS:]PORT:PORT */
 	KEY_SECRETS,     /* list of mappings */
+	KEY_ROWS,        /* mapping NAME: row, or NAME: list of rows */
 	KEY_PATHS,       /* list of absolute paths */
 	KEY_PATTERNS,    /* list of hide patterns */
 	KEY_ENVNAMES,    /* list of variable names or patterns */
@@ -123,10 +127,12 @@ int tree_read(const char *text, size_t len, const char *origin, struct node **re
 void tree_free(struct node *n);
 bool node_is_null(const struct node *n);
 
+struct load;
 /* One change to one key. */
 struct change {
 	struct place at;
 	bool locked;
+	const struct load *file; /* NULL: a flag */
 	size_t inherited; /* the first so many items of a list may be removed with '!' */
 };
 int value_apply(const struct key *k, struct profile *p, const char *text, struct change *c, struct cs_err *err);
@@ -161,6 +167,19 @@ int secrets_set(const struct key *k, struct profile *p, const char *text, const 
 int secrets_expand_home(struct profile *p, const struct place *at, struct cs_err *err);
 void profile_secret_done(struct profile_secret *s);
 
+/* rows.c */
+int rows_apply(const struct key *k, struct profile *p, const struct node *map, struct change *c, struct cs_err *err);
+/* NAME=ROW, or !NAME. */
+int rows_set(const struct key *k, struct profile *p, const char *text, const struct change *c, struct cs_err *err);
+void profile_shell_done(struct profile_shell *s);
+/* The names that have rows, in order, each once; and those of one name that count, first the one that takes the place of ours
+ * (NULL: none does), then those that narrow.  Pointers into the profile; the arrays are the caller's to free. */
+size_t rows_names(const struct profile *p, const char ***ret);
+size_t rows_of(const struct profile *p, const char *name, const char ***ret);
+
+/* trust.c: why others could have written this, or NULL; *ret_real is its path, the caller's to free. */
+const char *trust_doubt(int fd, char **ret_real);
+
 /* check.c.  Does a list of the environment take this secret inside? */
 int secret_check_env(const struct profile_secret *s, const struct profile *p, const struct place *at, struct cs_err *err);
 /* Would this name or pattern of env.pass, or this name of env.set? */
@@ -179,6 +198,8 @@ struct load {
 	const char *origin;
 	dev_t dev;
 	ino_t ino;
+	char *real;        /* path without links; NULL: it is no file */
+	const char *doubt; /* why it is not trusted; NULL: it is */
 };
 /* Without the expansion of ~/. */
 int profile_read_file(const char *path, const struct load *up, struct profile *ret, struct cs_err *err);

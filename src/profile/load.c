@@ -146,14 +146,26 @@ static int apply_secrets(const struct key *k, struct profile *p, const struct no
 	return secrets_apply(k, p, n, c, err);
 }
 
+static int apply_rows(const struct key *k, struct profile *p, const struct node *n, struct change *c, struct cs_err *err)
+{
+	int r;
+
+	if (n->kind != NODE_MAP)
+		return wrong_type(k, n, c->at.origin, err);
+	r = check_keys(n, c->at.origin, err);
+	return r < 0 ? r : rows_apply(k, p, n, c, err);
+}
+
 static int apply_value(const struct key *k, struct profile *p, const struct node *n, struct change *c, struct cs_err *err)
 {
 	c->at = place_of(c->at.origin, n);
 	if (k->type == KEY_GATE)
 		return 0; /* gate/policy.c reads it, and says what is wrong in it */
-	if (key_is_list(k) || k->type == KEY_ENVVARS || k->type == KEY_HOSTS || k->type == KEY_SECRETS) {
+	if (key_is_list(k) || k->type == KEY_ENVVARS || k->type == KEY_HOSTS || k->type == KEY_SECRETS || k->type == KEY_ROWS) {
 		if (node_is_null(n))
 			return 0;
+		if (k->type == KEY_ROWS)
+			return apply_rows(k, p, n, c, err);
 		if (k->type == KEY_SECRETS)
 			return apply_secrets(k, p, n, c, err);
 		return key_is_list(k) ? apply_list(k, p, n, c, err) : apply_vars(k, p, n, c, err);
@@ -303,7 +315,7 @@ static int check_whole(const struct node *root, const char *origin, const struct
 
 static int apply_tree(const struct node *root, const struct load *self, struct profile *p, struct cs_err *err)
 {
-	struct change c = { .at = { .origin = self->origin } };
+	struct change c = { .at = { .origin = self->origin }, .file = self };
 	int r = check_keys(root, self->origin, err);
 
 	if (r < 0)
@@ -365,7 +377,8 @@ static int open_profile(const char *path, const struct load *up, struct load *se
 	for (const struct load *l = up; l; l = l->up)
 		if (l->ino == st.st_ino && l->dev == st.st_dev)
 			return cs_fail(err, CS_E_CONFLICT, 0, "%s: extends itself in a circle", shown);
-	*self = (struct load){ up, path, st.st_dev, st.st_ino };
+	*self = (struct load){ .up = up, .origin = path, .dev = st.st_dev, .ino = st.st_ino };
+	self->doubt = trust_doubt(fd, &self->real);
 	*ret_fd = CS_TAKE_FD(fd);
 	return 0;
 }
@@ -381,9 +394,10 @@ int profile_read_file(const char *path, const struct load *up, struct profile *r
 	if (r < 0)
 		return r;
 	r = cs_buf_read_fd(&text, fd, cs_escape_to(shown, sizeof shown, path), err);
-	if (r < 0)
-		return r;
-	return read_text(cs_buf_text(&text), text.len, &self, ret, err);
+	if (r >= 0)
+		r = read_text(cs_buf_text(&text), text.len, &self, ret, err);
+	free(self.real);
+	return r;
 }
 
 static int finish(struct profile *take_p, const char *origin, struct profile *ret, struct cs_err *err)
@@ -407,7 +421,7 @@ int profile_load_file(const char *path, struct profile *ret, struct cs_err *err)
 
 int profile_load_text(const char *text, size_t len, const char *origin, struct profile *ret, struct cs_err *err)
 {
-	struct load self = { .origin = origin };
+	struct load self = { .origin = origin, .doubt = "it comes from no file" };
 	struct profile p = { 0 };
 	int r = read_text(text, len, &self, &p, err);
 
@@ -438,6 +452,7 @@ void profile_done(struct profile *p)
 	cs_strv_done(&p->commit_allow);
 	cs_strv_done(&p->env_pass);
 	cs_strv_done(&p->env_set);
+	profile_shell_done(&p->shell);
 	profile_network_done(&p->network);
 	*p = (struct profile){ 0 };
 }

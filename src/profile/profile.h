@@ -3,7 +3,7 @@
  *
  * What it knows      the YAML format, the table of keys, merging, built-in
  *                    profiles.  Nothing of kernels, mounts or processes.
- * May include        base/, netpolicy/.
+ * May include        base/, netpolicy/; of shell/ whether a row can be read.
  * Trust              a profile comes from the operator, but may be broken or
  *                    hostile in form: size, depth and counts are bounded.
  * Ownership          profile_load*() fill caller's storage; profile_done() frees.
@@ -39,6 +39,10 @@ enum profile_proc { PROFILE_PROC_FULL, PROFILE_PROC_PID };
 enum profile_workspace { PROFILE_WS_LAYER, PROFILE_WS_READ, PROFILE_WS_WRITE, PROFILE_WS_NONE };
 enum profile_commit { PROFILE_COMMIT_AUTO, PROFILE_COMMIT_ASK, PROFILE_COMMIT_KEEP, PROFILE_COMMIT_ALWAYS, PROFILE_COMMIT_ON_SUCCESS, PROFILE_COMMIT_NEVER };
 enum profile_system { PROFILE_SYSTEM_READ, PROFILE_SYSTEM_SCRATCH };
+/* What `caisson sh` does. */
+enum profile_unsafe { PROFILE_UNSAFE_REFUSE, PROFILE_UNSAFE_ASK };
+enum profile_uncertain { PROFILE_UNCERTAIN_COMMIT, PROFILE_UNCERTAIN_ASK, PROFILE_UNCERTAIN_REFUSE };
+enum profile_unexpected { PROFILE_UNEXPECTED_ASK, PROFILE_UNEXPECTED_COMMIT, PROFILE_UNEXPECTED_ROLLBACK };
 enum profile_isolation { PROFILE_ISO_NATIVE, PROFILE_ISO_MAX };
 
 /* Limits of a session's network use, or of each host's part in it. */
@@ -64,6 +68,26 @@ struct profile_network {
 	size_t n_secrets;
 };
 
+/* One row for the table of commands, as it was written; all of them are kept, in order, because only who knows the
+ * workspace can tell which count (profile_row_trust()). */
+struct profile_row {
+	char *name;              /* "deploy", "git frob", "a,b" */
+	char *row;               /* NULL: those of this name before it are taken away */
+	char *file;              /* its real path; NULL: a flag, or text */
+	const char *doubt;       /* why the file is not trusted, constant text; NULL: it is */
+	bool careful;            /* may only narrow, whoever wrote it */
+	unsigned source;         /* which file, counted from the one that was loaded first */
+};
+
+struct profile_shell {
+	enum profile_unsafe unsafe;         /* of a command that is unsafe */
+	enum profile_uncertain uncertain;   /* ... uncertain, and did what was predicted */
+	enum profile_unexpected unexpected; /* ... did something else */
+	struct profile_row *rows;
+	size_t n_rows;
+	unsigned sources;
+};
+
 struct profile {
 	char *name;
 	char *description;
@@ -83,6 +107,7 @@ struct profile {
 	struct cs_strv commit_protect;   /* names that are asked for one by one */
 	struct cs_strv commit_allow;     /* those of them that are not */
 	uint64_t commit_age, commit_size; /* ms, bytes: how long and how much is kept for an undo */
+	struct profile_shell shell;
 	struct profile_network network; /* all empty: none but a loopback of its own */
 	protection_set require;
 };
@@ -96,6 +121,13 @@ int profile_load_file(const char *path, struct profile *ret, struct cs_err *err)
 /* text of at most 256 KiB; origin is what errors call it.  Used by the fuzzer and tests. */
 int profile_load_text(const char *text, size_t len, const char *origin, struct profile *ret, struct cs_err *err);
 void profile_done(struct profile *p);
+void profile_copy(const struct profile *p, struct profile *ret);
+
+/* NULL: the row may say that a command does less than we know.  Else why it may only say that it does more: its file can be
+ * changed by others, or lies where the program may write (the workspace, files.write).  workspace NULL: not known. */
+const char *profile_row_trust(const struct profile *p, const struct profile_row *r, const char *workspace);
+/* Does it count, or has a row behind it that is trusted taken its place? */
+bool profile_row_counts(const struct profile *p, size_t i, const char *workspace);
 
 /* Override one key by its dotted path as a flag would: ("limits.memory", "64M"),
  * ("files.read", "/opt") appends.  origin is what errors call it ("--memory").

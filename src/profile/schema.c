@@ -132,6 +132,34 @@ static void secrets(struct cs_json *j)
 	cs_json_end(j, '}');
 }
 
+static void row_member(struct cs_json *j)
+{
+	types(j, "string", "null");
+	cs_json_str(j, "pattern", "^[^\\x00-\\x08\\x0b-\\x1f\\x7f]*$");
+}
+
+static void rows(struct cs_json *j)
+{
+	types(j, "object", "null");
+	cs_json_object(j, "propertyNames");
+	cs_json_str(j, "pattern", "^[A-Za-z0-9_.][A-Za-z0-9_.+, -]*$");
+	cs_json_end(j, '}');
+	cs_json_object(j, "additionalProperties");
+	cs_json_array(j, "anyOf");
+	cs_json_object(j, NULL);
+	row_member(j);
+	cs_json_end(j, '}');
+	cs_json_object(j, NULL);
+	cs_json_str(j, "type", "array");
+	cs_json_u64(j, "minItems", 1);
+	cs_json_object(j, "items");
+	row_member(j);
+	cs_json_end(j, '}');
+	cs_json_end(j, '}');
+	cs_json_end(j, ']');
+	cs_json_end(j, '}');
+}
+
 static void key_schema(struct cs_json *j, const char *name, const struct key *k)
 {
 	cs_json_object(j, name);
@@ -153,6 +181,7 @@ static void key_schema(struct cs_json *j, const char *name, const struct key *k)
 	case KEY_HOSTS: variables(j, "^[A-Za-z0-9_.-]+$"); break;
 	case KEY_PUBLISH: list_of(j, "^!?((\\[[0-9A-Fa-f:.]+\\]|[0-9.]+):)?[0-9]+:[0-9]+$"); break;
 	case KEY_SECRETS: secrets(j); break;
+	case KEY_ROWS: rows(j); break;
 	case KEY_PATHS: list_of(j, "^!?(/|~/)"); break;
 	case KEY_PATTERNS: list_of(j, "^!?[^\\x00-\\x1f]+$"); break;
 	case KEY_ENVNAMES: list_of(j, "^!?[A-Za-z_*?][A-Za-z0-9_*?]*$"); break;

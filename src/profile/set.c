@@ -10,7 +10,7 @@
 
 static int unknown_key(const char *key, const struct change *c, struct cs_err *err)
 {
-	const char *paths[64];
+	const char *paths[80];
 	char shown[96], hint[96];
 	size_t n = 0;
 
@@ -85,6 +85,7 @@ int profile_set(struct profile *p, const char *key, const char *value, const cha
 	case KEY_HOSTS: return set_var(k, p, value, &c, err);
 	case KEY_ENVNAMES: return set_env_name(k, p, value, &c, err);
 	case KEY_SECRETS: return secrets_set(k, p, value, &c, err);
+	case KEY_ROWS: return rows_set(k, p, value, &c, err);
 	case KEY_PROTECTIONS: return set_protections(k, p, value, &c, err);
 	case KEY_PATHS:
 	case KEY_PATTERNS: return set_path(k, p, value, &c, err);

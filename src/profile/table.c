@@ -11,7 +11,8 @@
 _Static_assert(sizeof(enum profile_workspace) == sizeof(unsigned) && sizeof(enum profile_proc) == sizeof(unsigned) &&
 		       sizeof(enum profile_isolation) == sizeof(unsigned) && sizeof(enum profile_commit) == sizeof(unsigned) &&
 		       sizeof(enum profile_system) == sizeof(unsigned) &&
-		       sizeof((struct profile_network){ 0 }.ech_deny) == sizeof(unsigned),
+		       sizeof(enum profile_unsafe) == sizeof(unsigned) && sizeof(enum profile_uncertain) == sizeof(unsigned) &&
+		       sizeof(enum profile_unexpected) == sizeof(unsigned) && sizeof((struct profile_network){ 0 }.ech_deny) == sizeof(unsigned),
 	       "KEY_WORD writes these through unsigned");
 
 static const struct key_word isolation_words[] = {
@@ -46,6 +47,26 @@ static const struct key_word commit_words[] = {
 static const struct key_word proc_words[] = {
 	{ "full", PROFILE_PROC_FULL, 1, "the sandbox's own processes and harmless system files" },
 	{ "pid", PROFILE_PROC_PID, 0, "the sandbox's own processes only" },
+	{ 0 },
+};
+
+static const struct key_word unsafe_words[] = {
+	{ "refuse", PROFILE_UNSAFE_REFUSE, 0, "is not run" },
+	{ "ask", PROFILE_UNSAFE_ASK, 1, "is asked for on a terminal, and then runs in a transaction; else it is not run" },
+	{ 0 },
+};
+
+static const struct key_word uncertain_words[] = {
+	{ "commit", PROFILE_UNCERTAIN_COMMIT, 2, "runs; what it changed is committed" },
+	{ "ask", PROFILE_UNCERTAIN_ASK, 1, "runs; what it changed is asked for on a terminal and kept elsewhere" },
+	{ "refuse", PROFILE_UNCERTAIN_REFUSE, 0, "is not run" },
+	{ 0 },
+};
+
+static const struct key_word unexpected_words[] = {
+	{ "ask", PROFILE_UNEXPECTED_ASK, 1, "is asked for on a terminal and kept elsewhere" },
+	{ "commit", PROFILE_UNEXPECTED_COMMIT, 2, "is committed like what was predicted" },
+	{ "rollback", PROFILE_UNEXPECTED_ROLLBACK, 0, "is rolled back" },
 	{ 0 },
 };
 
@@ -95,6 +116,17 @@ const struct key profile_keys[] = {
 	  .doc = "How long a committed transaction can be undone: caisson gc drops older undo sets." },
 	{ "commit.keep_size", KEY_SIZE, WIDEN_MORE, AT(commit_size), .min = 4096, .max = NO_MAX, .fallback = "unlimited",
 	  .doc = "How much is kept for undos in all: caisson gc drops the oldest beyond it." },
+	{ "shell.unsafe", KEY_WORD, WIDEN_WORD, AT(shell.unsafe), unsafe_words, .fallback = "refuse",
+	  .doc = "What caisson sh does with a command that is unsafe." },
+	{ "shell.uncertain", KEY_WORD, WIDEN_WORD, AT(shell.uncertain), uncertain_words, .fallback = "commit",
+	  .doc = "What it does with one that is uncertain and that did what was predicted, if commit.mode does not say less." },
+	{ "shell.unexpected", KEY_WORD, WIDEN_WORD, AT(shell.unexpected), unexpected_words, .fallback = "ask",
+	  .doc = "What becomes of the changes of one that changed files, or reached hosts, that were not predicted." },
+	{ "shell.commands", KEY_ROWS, WIDEN_ALWAYS, AT(shell.rows), .fallback = "empty",
+	  .doc = "What commands do with their arguments: rows as in src/shell/table/README.md, by the command's name. A row takes the "
+		 "place of ours if the profile's file is trusted (owned by root or the caller, writable by nobody else, outside of the "
+		 "workspace and files.write); else it can only make a command less safe. With a list, the first is the row (null: ours), "
+		 "and the others only narrow it. A null value takes inherited rows away." },
 	{ "proc", KEY_WORD, WIDEN_WORD, AT(proc), proc_words, .fallback = "full",
 	  .doc = "What /proc shows." },
 	{ "files.read", KEY_PATHS, WIDEN_ADD, AT(files_read), .fallback = "empty",
@@ -210,6 +242,7 @@ const char *key_type_words(const struct key *k)
 	case KEY_HOSTS: return "a mapping of names to ADDRESS or ADDRESS:PORT";
 	case KEY_PUBLISH: return "a list of [ADDRESS:]PORT:PORT";
 	case KEY_SECRETS: return "a list of mappings";
+	case KEY_ROWS: return "a mapping of commands to rows";
 	case KEY_PATHS: return "a list of absolute paths";
 	case KEY_PATTERNS: return "a list of patterns";
 	case KEY_ENVNAMES: return "a list of variable names";

@@ -232,9 +232,10 @@ int value_apply(const struct key *k, struct profile *p, const char *text, struct
 	case KEY_ENVNAMES:
 	case KEY_RULES:
 	case KEY_PUBLISH: return value_apply_item(k, p, text, c, err);
-	case KEY_ENVVARS: /* these three have functions of their own */
+	case KEY_ENVVARS: /* these four have functions of their own */
 	case KEY_HOSTS:
 	case KEY_SECRETS:
+	case KEY_ROWS:
 	case KEY_GATE: break;
 	}
 	return value_bad(k, text, c, err, "cannot be set by a flag: write it into the profile");

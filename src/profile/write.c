@@ -111,6 +111,33 @@ static void put_secrets(struct cs_buf *out, const struct profile_network *net)
 	cs_buf_str(out, net->n_secrets ? "\n" : " []\n");
 }
 
+/* NAME: ROW, or NAME: [the row that takes the place of ours, those that narrow it]. */
+static void put_rows(struct cs_buf *out, const struct profile *p)
+{
+	const char **names = NULL;
+	size_t n = rows_names(p, &names);
+
+	for (size_t i = 0; i < n; i++) {
+		const char **rows = NULL;
+		size_t m = rows_of(p, names[i], &rows);
+
+		cs_buf_str(out, "\n    ");
+		put_quoted(out, names[i]);
+		cs_buf_str(out, m > 1 ? ": [" : ": ");
+		for (size_t k = 0; k < m; k++) {
+			cs_buf_str(out, k ? ", " : "");
+			if (rows[k])
+				put_quoted(out, rows[k]);
+			else
+				cs_buf_str(out, "null");
+		}
+		cs_buf_str(out, m > 1 ? "]" : "");
+		free(rows);
+	}
+	free(names);
+	cs_buf_str(out, n ? "\n" : " {}\n");
+}
+
 static void put_protections(struct cs_buf *out, protection_set set)
 {
 	if (set == PROT_ALL) {
@@ -153,6 +180,7 @@ static void put_value(struct cs_buf *out, const struct key *k, const struct prof
 	case KEY_ENVVARS:
 	case KEY_HOSTS: put_vars(out, at, "    "); return;
 	case KEY_SECRETS: put_secrets(out, &p->network); return;
+	case KEY_ROWS: put_rows(out, p); return;
 	case KEY_PROTECTIONS: put_protections(out, *(const protection_set *)at); return;
 	case KEY_GATE: break;
 	}
@@ -308,6 +336,28 @@ static void json_secrets(struct cs_json *j, const char *key, const struct profil
 	cs_json_end(j, ']');
 }
 
+static void json_rows(struct cs_json *j, const char *key, const struct profile *p)
+{
+	const char **names = NULL;
+	size_t n = rows_names(p, &names);
+
+	cs_json_object(j, key);
+	for (size_t i = 0; i < n; i++) {
+		const char **rows = NULL;
+		size_t m = rows_of(p, names[i], &rows);
+
+		if (m > 1)
+			cs_json_array(j, names[i]);
+		for (size_t k = 0; k < m; k++)
+			cs_json_str(j, m > 1 ? NULL : names[i], rows[k]);
+		if (m > 1)
+			cs_json_end(j, ']');
+		free(rows);
+	}
+	free(names);
+	cs_json_end(j, '}');
+}
+
 static void json_value(struct cs_json *j, const char *key, const struct key *k, const struct profile *p)
 {
 	const void *at = key_at(k, p);
@@ -331,6 +381,7 @@ static void json_value(struct cs_json *j, const char *key, const struct key *k, 
 	case KEY_ENVVARS:
 	case KEY_HOSTS: json_vars(j, key, at); break;
 	case KEY_SECRETS: json_secrets(j, key, &p->network); break;
+	case KEY_ROWS: json_rows(j, key, p); break;
 	case KEY_PROTECTIONS:
 		cs_json_array(j, key);
 		for (int i = 0; i < PROT_MAX; i++)

@@ -1274,3 +1274,124 @@ TEST(a_network_is_explained_and_written_as_json)
 			T_FAIL("%s is not in: %s", words[i], cs_buf_text(&json));
 	T_TRUE(strstr(cs_buf_text(&schema), "\"per_host\"") && strstr(cs_buf_text(&schema), "\"inject\""));
 }
+
+/* ---- shell ---- */
+
+TEST(rows_of_commands_are_read_or_refused_with_their_place)
+{
+	static const struct row rows[] = {
+		{ "shell:\n  commands: [x]\n", "p.yaml:2:13: shell.commands: wants a mapping of commands to rows, but this is a list" },
+		{ "shell:\n  commands:\n    deploy: --x | raed\n",
+		  "p.yaml:3:13: shell.commands: deploy: 'raed' is not a role; write read, write, delete, inert, ... (see the README)" },
+		{ "shell:\n  commands:\n    a: -x\n    b,a: -y\n", "p.yaml:4:10: shell.commands: b,a: 'a' has a row already; keep one" },
+		{ "shell:\n  commands:\n    a: -x\n    a: -y\n", "p.yaml:4:5: duplicate key 'a', first in line 3" },
+		{ "shell:\n  commands:\n    \"a: b\": -x\n", "p.yaml:3:5: shell.commands: 'a: b' is not a command's name (as in: deploy, 'git "
+							 "frob', 'pip,pip3 sync')" },
+		{ "shell:\n  commands:\n    \"%set\": -x\n",
+		  "p.yaml:3:5: shell.commands: '%set' would be a set of options; write them out in each row" },
+		{ "shell:\n  commands:\n    a: {x: y}\n", "p.yaml:3:8: shell.commands: wants a row, or a list of rows, but this is a mapping" },
+		{ "shell:\n  commands:\n    a: []\n", "p.yaml:3:8: shell.commands: an empty list; null takes inherited rows away" },
+		{ "shell:\n  commands:\n    a: [-x, null]\n", "p.yaml:3:13: shell.commands: every item must be a row; the first may be null" },
+		{ "shell:\n  commands:\n    a: null\n", "p.yaml:3:8: shell.commands: 'a' is not inherited, so it cannot be removed" },
+		{ "shell:\n  commands:\n    a: \"-x \\x01\"\n", "p.yaml:3:8: shell.commands: '-x \\x01' holds a control byte" },
+		{ "shell: {unsafe: allow}\n", "p.yaml:1:17: shell.unsafe: 'allow' is not one of: refuse, ask" },
+		{ "shell: {uncertain: comit}\n", "p.yaml:1:20: shell.uncertain: 'comit' is not one of: commit, ask, refuse (did you mean 'commit'?)" },
+		{ "shell: {unexpected: never}\n", "p.yaml:1:21: shell.unexpected: 'never' is not one of: ask, commit, rollback" },
+	};
+	struct profile p;
+
+	REFUSE_ROWS(rows);
+	must_load("shell:\n  commands:\n    deploy: gnu --env=inert\n      | read...\n    git frob: |\n      -x\n      | write\n", &p);
+	T_INT(p.shell.n_rows, 2);
+	T_STR(p.shell.rows[0].row, "gnu --env=inert | read...");
+	T_STR(p.shell.rows[1].row, "-x | write");
+	T_TRUE(p.shell.unsafe == PROFILE_UNSAFE_REFUSE && p.shell.uncertain == PROFILE_UNCERTAIN_COMMIT && p.shell.unexpected == PROFILE_UNEXPECTED_ASK);
+	profile_done(&p);
+}
+
+TEST(many_rows_are_refused_and_not_lost)
+{
+	struct cs_buf text CS_BUF_AUTO = CS_BUF(1 << 20);
+	struct cs_err err = { 0 };
+	struct profile p;
+
+	cs_buf_str(&text, "shell:\n  commands:\n");
+	for (int i = 0; i < 256; i++)
+		cs_buf_fmt(&text, "    c%d: -x\n", i);
+	must_load(cs_buf_text(&text), &p);
+	T_INT(p.shell.n_rows, 256);
+	profile_done(&p);
+	cs_buf_str(&text, "    more: -x\n");
+	T_TRUE(load(cs_buf_text(&text), &p, &err) < 0);
+	T_STR(err.msg, "p.yaml:259:11: shell.commands: more than 256 rows");
+}
+
+TEST(rows_are_inherited_replaced_and_taken_away)
+{
+	const char *dir = t_tmpdir();
+	struct cs_buf out CS_BUF_AUTO = CS_BUF(1 << 20), again CS_BUF_AUTO = CS_BUF(1 << 20);
+	struct cs_err err = { 0 };
+	struct profile p, copy;
+
+	put_file(dir, "base.yaml", "extends: none\nshell: {commands: {a: -a, b: -b, c: [-c, -n]}}\n");
+	put_file(dir, "top.yaml", "extends: base.yaml\nshell: {commands: {a: -z, b: null, d: -d}}\n");
+	T_INT(load_in(dir, "top.yaml", &p, &err), 0);
+	profile_write_yaml(&p, &out);
+	T_TRUE(strstr(cs_buf_text(&out), "  commands:\n    \"c\": [\"-c\", \"-n\"]\n    \"a\": \"-z\"\n    \"d\": \"-d\"\n"));
+	/* A copy is the same, and its own. */
+	profile_copy(&p, &copy);
+	profile_done(&p);
+	profile_write_yaml(&copy, &again);
+	T_STR(cs_buf_text(&again), cs_buf_text(&out));
+	profile_done(&copy);
+}
+
+TEST(a_profile_that_is_not_trusted_only_adds_rows)
+{
+	const char *dir = t_tmpdir();
+	struct cs_buf out CS_BUF_AUTO = CS_BUF(1 << 20);
+	struct cs_err err = { 0 };
+	struct profile p;
+	char path[512];
+
+	put_file(dir, "base.yaml", "extends: none\nshell: {commands: {a: -a}}\n");
+	put_file(dir, "top.yaml", "extends: base.yaml\nshell: {commands: {a: -z, d: -d}}\n");
+	snprintf(path, sizeof path, "%s/top.yaml", dir);
+	T_INT(chmod(path, 0666), 0);
+	T_INT(load_in(dir, "top.yaml", &p, &err), 0);
+	profile_write_yaml(&p, &out);
+	T_TRUE(strstr(cs_buf_text(&out), "  commands:\n    \"a\": [\"-a\", \"-z\"]\n    \"d\": [null, \"-d\"]\n"));
+	profile_explain(&p, &out);
+	T_TRUE(strstr(cs_buf_text(&out), "others may write it"));
+	profile_done(&p);
+	put_file(dir, "top.yaml", "extends: base.yaml\nshell: {commands: {a: null}}\n");
+	T_TRUE(load_in(dir, "top.yaml", &p, &err) < 0);
+	T_STR(after_dir(&err, dir), "top.yaml:2:23: shell.commands: only a trusted profile takes the row of 'a' away, and this one is not: others "
+				    "may write it (chmod go-w)");
+}
+
+TEST(a_locked_profile_binds_what_sh_does)
+{
+	static const struct set_row narrow[] = {
+		{ "shell.uncertain", "ask", NULL }, { "shell.uncertain", "refuse", NULL }, { "shell.unexpected", "rollback", NULL },
+		{ "shell.unsafe", "refuse", NULL }, { "shell.commands", "x=-a | read", NULL },
+	};
+	static const struct set_row wide[] = {
+		{ "shell.unsafe", "ask", "--flag: shell.unsafe: the profile is locked at 'refuse'; 'ask' would widen it" },
+		{ "shell.uncertain", "commit", "--flag: shell.uncertain: the profile is locked at 'refuse'; 'commit' would widen it" },
+		{ "shell.unexpected", "ask", "--flag: shell.unexpected: the profile is locked at 'rollback'; 'ask' would widen it" },
+		{ "shell.commands", "!y", "--flag: shell.commands: the profile is locked; to take the row of 'y' away would widen it" },
+	};
+	struct profile p;
+
+	must_load("extends: none\nlocked: true\nshell: {commands: {y: -x}}\n", &p);
+	SET_ROWS(&p, narrow, CS_E_INVALID);
+	T_TRUE(p.shell.rows[1].careful); /* taken, and only to narrow */
+	SET_ROWS(&p, wide, CS_E_DENIED);
+	profile_done(&p);
+}
+
+TEST(a_profile_with_rows_reads_back_as_the_same)
+{
+	round_trip("shell:\n  unsafe: ask\n  uncertain: refuse\n  unexpected: commit\n  commands: {a: -x, 'git b': [null, '-y \"why\"'], 'c,d': [-z, -w]}\n");
+}
