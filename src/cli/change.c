@@ -212,7 +212,7 @@ void change_verdict_done(struct txn_verdict *v)
 
 /* ---- committing ---- */
 
-static void tell_committed(const struct txn *t, const struct txn_changes *c, const struct txn_outcome *o)
+void change_tell_committed(const struct txn *t, const struct txn_changes *c, const struct txn_outcome *o)
 {
 	char bytes[32];
 
@@ -245,24 +245,30 @@ int change_commit(struct txn *t, struct txn_changes *c, struct txn_verdict *v, b
 			change_tell_conflicts(t, c);
 		return cs_code_exit(err.code);
 	}
-	tell_committed(t, c, &done);
+	change_tell_committed(t, c, &done);
 	return done.held ? 1 : 0;
 }
 
 /* ---- after a run ---- */
 
-static void keep(struct txn *t, const struct txn_changes *c, struct session_result *r)
+void change_tell_pending(const struct txn *t, const struct txn_changes *c)
 {
-	struct cs_err err = { 0 };
 	char text[128];
 
 	change_summary(c, text, sizeof text);
+	say_note("%s  %s  pending: caisson diff, commit or rollback %s", txn_about(t)->id, text, txn_about(t)->id);
+}
+
+static void keep(struct txn *t, const struct txn_changes *c, struct session_result *r)
+{
+	struct cs_err err = { 0 };
+
 	if (txn_keep(t, c, &err) < 0) {
 		say_error("%s: %s", txn_about(t)->id, err.msg);
 		return;
 	}
 	r->change.fate = "pending";
-	say_note("%s  %s  pending: caisson diff, commit or rollback %s", txn_about(t)->id, text, txn_about(t)->id);
+	change_tell_pending(t, c);
 }
 
 static int commit(struct txn *t, struct txn_changes *c, struct session_result *r, bool ask)
@@ -296,26 +302,29 @@ static void discard(struct txn *t, struct session_result *r)
 		say_error("%s", err.msg);
 }
 
-static int ask(struct txn *t, struct txn_changes *c, struct session_result *r)
+char change_ask_commit(struct txn *t, const struct txn_changes *c)
 {
-	char text[128], question[320];
+	char text[128], question[320], answer;
 
 	change_summary(c, text, sizeof text);
 	snprintf(question, sizeof question, "%s  %s   commit? [y]es [n]o [d]iff [k]eep", txn_about(t)->id, text);
-	for (;;)
-		switch (change_ask(question, "yndk")) {
-		case 'y':
-			return commit(t, c, r, true);
-		case 'n':
-			discard(t, r);
-			return 0;
-		case 'd':
-			change_show_diff(t);
-			break;
-		default:
-			keep(t, c, r);
-			return 0;
-		}
+	while ((answer = change_ask(question, "yndk")) == 'd')
+		change_show_diff(t);
+	return answer;
+}
+
+static int ask(struct txn *t, struct txn_changes *c, struct session_result *r)
+{
+	switch (change_ask_commit(t, c)) {
+	case 'y':
+		return commit(t, c, r, true);
+	case 'n':
+		discard(t, r);
+		return 0;
+	default:
+		keep(t, c, r);
+		return 0;
+	}
 }
 
 static int judge(const struct profile *p, struct txn *t, struct txn_changes *c, struct session_result *r)

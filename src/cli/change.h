@@ -22,10 +22,14 @@ void change_tell_conflicts(const struct txn *t, const struct txn_changes *c);
 bool change_can_ask(void);
 /* One letter of the given ones; the last is the answer at the end of input. */
 char change_ask(const char *question, const char *letters);
+/* Whether to take the changes: y, n, or k for later; shows them on the way. */
+char change_ask_commit(struct txn *t, const struct txn_changes *c);
 /* Asks for each that is held; those that are wanted are added to v->allow. */
 void change_ask_held(const struct txn_changes *c, struct txn_verdict *v);
 /* Commits and tells.  Returns an exit status. */
 int change_commit(struct txn *t, struct txn_changes *c, struct txn_verdict *v, bool ask);
+void change_tell_committed(const struct txn *t, const struct txn_changes *c, const struct txn_outcome *o);
+void change_tell_pending(const struct txn *t, const struct txn_changes *c);
 void change_verdict_done(struct txn_verdict *v);
 
 /* After a run: what becomes of what it wrote.  Fills r->change, closes r->txn.  1 if it was to be committed

@@ -56,9 +56,6 @@ int cmd_net(int argc, char **argv);
 int cmd_classify(int argc, char **argv);
 int cmd_sh(int argc, char **argv);
 int cmd_gate(int argc, char **argv);
-/* A pipeline without a shell: not for people, but for `caisson sh` inside its sandbox. */
-#define STAGES "__stages"
-int stages_main(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_gc(int argc, char **argv);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_classify.c - caisson classify: what would this command do? */
-#include "cli/classify.h"
+#include "act/act.h"
 #include "cli/cli.h"
 
 #include "base/buf.h"
@@ -18,14 +18,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_MAX_BYTES = 4 << 20, EXIT_UNCERTAIN = 10, EXIT_UNSAFE = 11 };
+enum { EXIT_UNCERTAIN = 10, EXIT_UNSAFE = 11 };
 
 struct classify {
-	bool json, lines;
+	bool json, lines, resolve;
 	const char *profile, *cwd;
 	struct profile loaded;
-	struct cs_strv roots;
-	struct sh_policy policy;
+	struct act_policy policy;
 };
 
 static int take(const struct cli_opt *opt, const char *value, void *arg, struct cs_err *err)
@@ -37,6 +36,8 @@ static int take(const struct cli_opt *opt, const char *value, void *arg, struct 
 		c->json = true;
 	else if (!strcmp(opt->name, "lines"))
 		c->lines = true;
+	else if (!strcmp(opt->name, "resolve"))
+		c->resolve = true;
 	else if (!strcmp(opt->name, "profile"))
 		c->profile = value;
 	else if (!strcmp(opt->name, "cwd"))
@@ -51,85 +52,15 @@ static int exit_of(enum sh_class c)
 
 /* ---- the policy ---- */
 
-int classify_policy(const struct profile *p, const char *dir, struct sh_policy *ret, struct cs_strv *roots, struct cs_err *err)
-{
-	CS_FREE char *here = realpath(dir ? dir : ".", NULL);
-	const char *home = getenv("HOME");
-
-	if (!here)
-		return cs_fail(err, CS_E_NOT_FOUND, errno, "'%s'", dir ? dir : ".");
-	*ret = (struct sh_policy){ .home = home && home[0] == '/' ? home : NULL };
-	cs_strv_add(roots, here);
-	cs_strv_add(roots, "/tmp");
-	cs_strv_add(roots, "/dev");
-	cs_strv_add(roots, "/proc");
-	cs_strv_copy(roots, &p->files_read);
-	cs_strv_copy(roots, &p->files_write);
-	ret->cwd = roots->v[0];
-	ret->roots = (const char *const *)roots->v;
-	ret->n_roots = roots->n;
-	ret->secrets = (const char *const *)p->files_hide.v;
-	ret->n_secrets = p->files_hide.n;
-	return 0;
-}
-
 static int make_policy(struct classify *c, struct cs_err *err)
 {
+	struct act_policy_opts o = { .profile = &c->loaded, .cwd = c->cwd, .roots = c->profile != NULL, .really = c->resolve };
 	int r;
 
 	if (c->cwd && c->cwd[0] != '/')
 		return cs_fail(err, CS_E_INVALID, 0, "--cwd '%s': must be an absolute path", c->cwd);
 	r = profile_load(c->profile ? c->profile : "default", &c->loaded, err);
-	if (r == 0)
-		r = classify_policy(&c->loaded, NULL, &c->policy, &c->roots, err);
-	if (r < 0)
-		return r;
-	if (c->cwd)
-		c->policy.cwd = c->cwd;
-	if (!c->profile) /* everything but secrets */
-		c->policy.roots = NULL, c->policy.secrets = NULL, c->policy.n_roots = c->policy.n_secrets = 0;
-	return 0;
-}
-
-/* ---- for programs ---- */
-
-void classify_json(struct cs_json *j, const struct sh_verdict *v)
-{
-	cs_json_array(j, "effects");
-	for (size_t i = 0; i < v->n_effects; i++) {
-		const struct sh_effect *e = &v->effects[i];
-
-		cs_json_object(j, NULL);
-		cs_json_str(j, "effect", sh_effect_name(e->kind));
-		cs_json_str(j, "object", e->object[0] ? e->object : NULL);
-		cs_json_str(j, "by", e->by);
-		cs_json_bool(j, "forbidden", e->forbidden);
-		cs_json_str(j, "why", e->why);
-		cs_json_u64(j, "at", e->at);
-		cs_json_u64(j, "length", e->len);
-		cs_json_end(j, '}');
-	}
-	cs_json_end(j, ']');
-	cs_json_array(j, "because");
-	for (size_t i = 0; i < v->n_effects; i++)
-		if (v->effects[i].forbidden)
-			cs_json_str(j, NULL, v->effects[i].why);
-	for (size_t i = 0; i < v->n_reasons; i++)
-		cs_json_str(j, NULL, v->reasons[i].text);
-	cs_json_end(j, ']');
-}
-
-static void write_json(const struct sh_verdict *v, const char *text, bool pretty, struct cs_buf *out)
-{
-	struct cs_json j;
-
-	cs_json_begin(&j, out, pretty);
-	cs_json_object(&j, NULL);
-	if (text)
-		cs_json_str(&j, "command", text);
-	cs_json_str(&j, "class", sh_class_name(v->class));
-	classify_json(&j, v);
-	cs_json_end(&j, '}');
+	return r < 0 ? r : act_policy_make(&o, &c->policy, err);
 }
 
 /* ---- for people ---- */
@@ -194,113 +125,44 @@ static void write_text(const char *text, size_t len, const struct sh_verdict *v,
 
 /* ---- a JSON string per line ---- */
 
-static int hex4(const char *s, unsigned *ret)
+/* The next line without its end; 1: there is none; -1: longer than may be. */
+static int read_line(struct cs_buf *line)
 {
-	*ret = 0;
-	for (int i = 0; i < 4; i++) {
-		int d = s[i] >= '0' && s[i] <= '9' ? s[i] - '0' : s[i] >= 'a' && s[i] <= 'f' ? s[i] - 'a' + 10 : s[i] >= 'A' && s[i] <= 'F' ? s[i] - 'A' + 10 : -1;
+	int c = getc_unlocked(stdin);
 
-		if (d < 0)
-			return -1;
-		*ret = *ret * 16 + (unsigned)d;
-	}
-	return 0;
-}
-
-static void add_utf8(struct cs_buf *out, unsigned c)
-{
-	char b[4];
-	int n = 0;
-
-	if (c < 0x80) {
-		b[n++] = (char)c;
-	} else if (c < 0x800) {
-		b[n++] = (char)(0xc0 | c >> 6);
-		b[n++] = (char)(0x80 | (c & 63));
-	} else if (c < 0x10000) {
-		b[n++] = (char)(0xe0 | c >> 12);
-		b[n++] = (char)(0x80 | (c >> 6 & 63));
-		b[n++] = (char)(0x80 | (c & 63));
-	} else {
-		b[n++] = (char)(0xf0 | c >> 18);
-		b[n++] = (char)(0x80 | (c >> 12 & 63));
-		b[n++] = (char)(0x80 | (c >> 6 & 63));
-		b[n++] = (char)(0x80 | (c & 63));
-	}
-	cs_buf_add(out, b, (size_t)n);
-}
-
-/* The character after a backslash; how many bytes were taken, or -1. */
-static int take_escape(const char *c, struct cs_buf *out)
-{
-	static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-	const char *known = *c ? strchr(names, *c) : NULL;
-	unsigned u, low;
-
-	if (known) {
-		cs_buf_char(out, values[known - names]);
+	if (c == EOF)
 		return 1;
-	}
-	if (*c != 'u' || hex4(c + 1, &u) < 0)
-		return -1;
-	if (u >= 0xd800 && u < 0xdc00) {
-		if (c[5] != '\\' || c[6] != 'u' || hex4(c + 7, &low) < 0 || low < 0xdc00 || low > 0xdfff)
+	for (; c != EOF && c != '\n'; c = getc_unlocked(stdin)) {
+		if (line->over)
 			return -1;
-		add_utf8(out, 0x10000 + ((u - 0xd800) << 10) + (low - 0xdc00));
-		return 11;
+		cs_buf_char(line, (char)c);
 	}
-	if (u >= 0xdc00 && u < 0xe000)
-		return -1;
-	add_utf8(out, u);
-	return 5;
-}
-
-static int parse_json_string(const char *line, struct cs_buf *out)
-{
-	const char *c = line + strspn(line, " \t");
-
-	if (*c++ != '"')
-		return -1;
-	while (*c && *c != '"') {
-		int n;
-
-		if ((unsigned char)*c < 0x20)
-			return -1;
-		if (*c != '\\') {
-			cs_buf_char(out, *c++);
-			continue;
-		}
-		n = take_escape(c + 1, out);
-		if (n < 0)
-			return -1;
-		c += 1 + n;
-	}
-	return *c == '"' && c[1 + strspn(c + 1, " \t\r\n")] == 0 ? 0 : -1;
+	return line->over ? -1 : 0;
 }
 
 static int classify_lines(struct classify *c)
 {
-	CS_FREE char *line = NULL;
-	size_t room = 0;
-	ssize_t n;
+	struct cs_err err = { 0 };
 
-	for (unsigned long number = 1; (n = getline(&line, &room, stdin)) >= 0; number++) {
-		struct cs_buf text CS_BUF_AUTO = CS_BUF(LINE_MAX_BYTES), out CS_BUF_AUTO = CS_BUF(16 << 20);
-		struct sh_verdict v;
+	for (unsigned long number = 1;; number++) {
+		struct cs_buf line CS_BUF_AUTO = CS_BUF(ACT_LINE_MAX), out CS_BUF_AUTO = CS_BUF(16 << 20);
+		int r = read_line(&line);
 
-		if (strlen(line) != (size_t)n || parse_json_string(line, &text) < 0 || text.over) {
-			say_error("line %lu of standard input is not a JSON string (one command per line, as \"ls -l\")", number);
+		if (r == 1)
+			return fflush(stdout) == 0 ? 0 : 125;
+		if (r < 0)
+			r = cs_fail(&err, CS_E_LIMIT, 0, "longer than %d bytes", (int)ACT_LINE_MAX);
+		else
+			r = act_classify_line(&c->policy, cs_buf_text(&line), line.len, &out, &err);
+		if (r < 0) {
+			say_error("line %lu of standard input is not a JSON string (one command per line, as \"ls -l\"): %s", number, err.msg);
 			return 125;
 		}
-		sh_classify(cs_buf_text(&text), text.len, &c->policy, &v);
-		write_json(&v, NULL, false, &out);
-		sh_verdict_done(&v);
-		if (fwrite(cs_buf_text(&out), 1, out.len, stdout) != out.len) {
+		if (out.over || fwrite(cs_buf_text(&out), 1, out.len, stdout) != out.len) {
 			say_error("the answer could not be written");
 			return 125;
 		}
 	}
-	return fflush(stdout) == 0 ? 0 : 125;
 }
 
 static int classify_one(struct classify *c, const char *text)
@@ -309,9 +171,9 @@ static int classify_one(struct classify *c, const char *text)
 	struct sh_verdict v;
 	int code;
 
-	sh_classify(text, strlen(text), &c->policy, &v);
+	act_classify(&c->policy, text, strlen(text), &v);
 	if (c->json)
-		write_json(&v, text, true, &out);
+		act_verdict_write(&v, text, true, &out);
 	else
 		write_text(text, strlen(text), &v, say_colour(STDOUT_FILENO), &out);
 	code = exit_of(v.class);
@@ -339,7 +201,7 @@ int cmd_classify(int argc, char **argv)
 		r = make_policy(&c, &err);
 	r = r < 0 ? cli_usage_error(&err) : c.lines ? classify_lines(&c) : classify_one(&c, words.v[0]);
 	cs_strv_done(&words);
-	cs_strv_done(&c.roots);
+	act_policy_done(&c.policy);
 	profile_done(&c.loaded);
 	return r;
 }

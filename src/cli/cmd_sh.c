@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_sh.c - caisson sh: one command line, looked at before it runs.
- *
- * safe       runs at once: workspace read-only, no network, no transaction
- * uncertain  runs in a transaction; what it changed is shown beside what was predicted, and committed if it ended well
- * unsafe     does not run
- *
- * What was judged is what runs: a command or a pipeline of literal words from our own tree and without a shell, everything
- * else by the bash whose grammar it was judged by, without start-up files. */
+/* cmd_sh.c - caisson sh: one command line, looked at before it runs.  What is done is in act/; here it is asked and told. */
+#include "act/act.h"
 #include "cli/change.h"
-#include "cli/classify.h"
 #include "cli/cli.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "base/say.h"
 #include "base/text.h"
-#include "shell/shell.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,204 +17,235 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_REFUSED = 125 };
+enum { EXIT_REFUSED = 125, SHOWN_MAX = 8 };
 
 struct sh {
-	const char *profile, *workspace, *json, *text;
-	bool ask, keep;         /* keep: also what a failed command wrote */
-	bool direct;            /* no shell is needed */
-	struct profile p;
-	struct sh_policy policy;
-	struct cs_strv roots, argv;
-	struct sh_verdict v;
-	const char *path;       /* which way was taken */
-	size_t expected, unexpected; /* of what was changed: predicted, and not */
+	const char *profile, *json;
+	struct cs_strv keys, values, origins; /* of the profile, in order */
+	struct act_opts o;
 };
+
+static void override(struct sh *s, const char *key, const char *value, const char *name)
+{
+	cs_strv_add(&s->keys, key);
+	cs_strv_add(&s->values, value);
+	cs_strv_take(&s->origins, cs_printf("--%s", name));
+}
 
 static int take(const struct cli_opt *opt, const char *value, void *arg, struct cs_err *err)
 {
 	struct sh *s = arg;
 
 	(void)err;
-	if (!strcmp(opt->name, "profile"))
+	if (opt->key)
+		override(s, opt->key, value ? value : "ask", opt->name); /* --ask is short for --unsafe ask */
+	else if (!strcmp(opt->name, "profile"))
 		s->profile = value;
 	else if (!strcmp(opt->name, "workspace"))
-		s->workspace = value;
+		s->o.workspace = value;
 	else if (!strcmp(opt->name, "json"))
 		s->json = value;
-	else if (!strcmp(opt->name, "ask"))
-		s->ask = true;
 	else if (!strcmp(opt->name, "keep-failed"))
-		s->keep = true;
+		s->o.keep_failed = true;
 	else if (!strcmp(opt->name, "quiet"))
 		say_set_level(SAY_QUIET);
 	return 0;
 }
 
-static void tell_verdict(const struct sh *s)
+static int load_profile(const struct sh *s, struct profile *p, struct cs_err *err)
 {
+	int r = profile_load(s->profile ? s->profile : "default", p, err);
+
+	for (size_t i = 0; i < s->keys.n && r >= 0; i++)
+		r = profile_set(p, s->keys.v[i], s->values.v[i], s->origins.v[i], err);
+	return r;
+}
+
+/* ---- telling ---- */
+
+static void tell_verdict(const struct act_result *r, bool reasons)
+{
+	const struct sh_verdict *v = &r->verdict;
 	char object[256];
 
-	for (size_t i = 0; i < s->v.n_effects; i++)
-		if (s->v.effects[i].forbidden)
-			say_error("%s: %s %s: %s", sh_class_name(s->v.class), sh_effect_name(s->v.effects[i].kind),
-				  cs_escape_to(object, sizeof object, s->v.effects[i].object[0] ? s->v.effects[i].object : "(not known)"), s->v.effects[i].why);
+	for (size_t i = 0; i < v->n_effects; i++)
+		if (v->effects[i].forbidden)
+			say_error("%s: %s %s: %s", sh_class_name(v->class), sh_effect_name(v->effects[i].kind),
+				  cs_escape_to(object, sizeof object, v->effects[i].object[0] ? v->effects[i].object : "(not known)"), v->effects[i].why);
+	for (size_t i = 0; reasons && i < v->n_reasons && i < SHOWN_MAX; i++)
+		say_error("%s: %s", sh_class_name(v->class), v->reasons[i].text); /* escaped when it was made */
 }
 
-/* The command as words: its own; those of a pipeline, for ourselves to run (stages.c); or bash's. */
-static void make_argv(struct sh *s)
+/* What was thought, for who reads what was not. */
+static void tell_predicted(const struct act_result *r)
 {
-	struct cs_strv stages[SH_STAGES_MAX] = { 0 };
-	size_t n = sh_direct(s->text, strlen(s->text), stages);
-	CS_FREE char *self = n > 1 ? realpath("/proc/self/exe", NULL) : NULL;
+	struct cs_buf text CS_BUF_AUTO = CS_BUF(2048);
+	size_t n = 0;
 
-	s->direct = n == 1 || self;
-	if (!s->direct) {
-		static const char *const bash[] = { "bash", "--norc", "--noprofile", "-c" };
+	for (size_t i = 0; i < r->verdict.n_effects; i++) {
+		const struct sh_effect *e = &r->verdict.effects[i];
 
-		for (size_t i = 0; i < sizeof bash / sizeof *bash; i++)
-			cs_strv_add(&s->argv, bash[i]);
-		cs_strv_add(&s->argv, s->text);
+		if (e->kind == SH_EFFECT_READ || n++ >= SHOWN_MAX)
+			continue;
+		cs_buf_fmt(&text, "%s%s ", text.len ? ", " : "", sh_effect_name(e->kind));
+		cs_escape(&text, e->object[0] ? e->object : "(not known)");
 	}
-	if (self) {
-		cs_strv_add(&s->argv, self);
-		cs_strv_add(&s->argv, STAGES);
-		cs_strv_add(&s->p.files_read, self); /* it must be there inside */
+	if (n > SHOWN_MAX)
+		cs_buf_fmt(&text, " and %zu more", n - SHOWN_MAX);
+	say_note("predicted: %s", n ? cs_buf_text(&text) : "nothing but reading");
+}
+
+static void tell_files(const struct act_observed *o)
+{
+	char shown[256];
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->n_files; i++)
+		if (!o->files[i].predicted && n++ < SHOWN_MAX)
+			say_note("changed, and not predicted: %s", cs_escape_to(shown, sizeof shown, o->files[i].what));
+	if (n > SHOWN_MAX)
+		say_note("changed, and not predicted: %zu more", n - SHOWN_MAX);
+}
+
+static void tell_hosts(const struct act_observed *o)
+{
+	for (size_t i = 0; i < o->n_hosts && i < SHOWN_MAX; i++) {
+		const struct act_seen *h = &o->hosts[i];
+
+		say_note("%s, and %spredicted: %s", h->refused ? "tried to reach and refused" : "reached", h->predicted ? "" : "not ", h->what);
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (self)
-			cs_strv_take(&s->argv, cs_printf("%zu", stages[i].n));
-		for (size_t k = 0; s->direct && k < stages[i].n; k++)
-			cs_strv_add(&s->argv, stages[i].v[k]);
-		cs_strv_done(&stages[i]);
+	if (o->n_hosts > SHOWN_MAX)
+		say_note("and %zu more hosts; --json lists them", o->n_hosts - SHOWN_MAX);
+}
+
+static void tell_observed(const struct act_result *r)
+{
+	const struct act_observed *o = &r->observed;
+
+	if (o->unexpected)
+		tell_predicted(r);
+	tell_files(o);
+	tell_hosts(o);
+	if (o->partly)
+		say_note("not all that it did over the network can be told: that counts as not predicted");
+}
+
+static void tell_fate(const struct act_result *r)
+{
+	switch (r->fate) {
+	case ACT_FATE_NONE:
+		break;
+	case ACT_FATE_COMMITTED:
+		change_tell_committed(r->txn, &r->changes, &r->outcome);
+		break;
+	case ACT_FATE_PENDING:
+		if (r->err.code == CS_E_CONFLICT && r->changes.conflicts)
+			change_tell_conflicts(r->txn, &r->changes);
+		change_tell_pending(r->txn, &r->changes);
+		break;
+	case ACT_FATE_ROLLED_BACK:
+		if (r->failed)
+			say_note("it failed (status %d): what it changed was rolled back (--keep-failed keeps it)", r->exit_code);
+		else
+			say_note("what it changed was rolled back");
+		break;
 	}
 }
 
-/* ---- afterwards ---- */
-
-static bool was_predicted(const struct sh *s, const char *workspace, const struct txn_change *c)
+static void tell(const struct act_result *r)
 {
-	CS_FREE char *path = cs_printf("%s/%s", workspace, c->path);
-
-	for (size_t i = 0; i < s->v.n_effects; i++) {
-		const struct sh_effect *e = &s->v.effects[i];
-		size_t n = strlen(e->object);
-
-		if ((e->kind == SH_EFFECT_WRITE || e->kind == SH_EFFECT_DELETE) && n && !strncmp(path, e->object, n) && (!path[n] || path[n] == '/'))
-			return true;
+	if (r->err.code)
+		say_error("%s", r->err.msg);
+	if (r->way == ACT_REFUSED && !r->err.code) {
+		if (!r->asked)
+			tell_verdict(r, r->verdict.class != SH_UNSAFE);
+		say_error("refused; nothing was run (caisson classify shows the whole of it)");
 	}
-	return false;
+	if (r->way != ACT_TRANSACTION)
+		return;
+	if (!(r->asked && r->txn && r->fate)) /* else it was told before the question */
+		tell_observed(r);
+	tell_fate(r);
 }
 
-static void compare(struct sh *s, struct session_result *res)
+/* ---- asking ---- */
+
+static enum act_answer ask(enum act_question q, const struct act_result *r, struct cs_strv *allow, void *arg)
 {
-	struct txn_changes c = { 0 };
-	struct cs_err err = { 0 };
+	struct txn_verdict v = { 0 };
+	char answer;
+
+	(void)arg;
+	if (q == ACT_MAY_RUN) {
+		tell_verdict(r, false);
+		return change_ask("run it in a transaction all the same? [y/n] ", "yn") == 'y' ? ACT_YES : ACT_NO;
+	}
+	tell_observed(r);
+	answer = change_ask_commit(r->txn, &r->changes);
+	if (answer == 'y' && r->changes.held)
+		change_ask_held(&r->changes, &v);
+	cs_strv_copy(allow, &v.allow);
+	change_verdict_done(&v);
+	return answer == 'y' ? ACT_YES : answer == 'n' ? ACT_NO : ACT_LATER;
+}
+
+static void said(const char *line, void *arg)
+{
+	(void)arg;
+	say_error("%s", line); /* shown with --quiet, too: it says what happened to somebody's files */
+}
+
+/* ---- the command ---- */
+
+/* Before anything runs, so that a bad path costs nothing, and what a command has put there since is not followed. */
+static int open_result(const char *path, struct cs_err *err)
+{
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, fd;
 	char shown[256];
 
-	if (!res->txn || txn_scan_quick(res->txn, &c, &err) < 0)
-		return;
-	for (size_t i = 0; i < c.n; i++) {
-		bool known;
-
-		if (c.v[i].kind == TXN_CHANGED && S_ISDIR(c.v[i].new.mode) && !(c.v[i].differs & ~(unsigned)(TXN_TIMES | TXN_LINKS)))
-			continue; /* something in it came or went */
-		known = was_predicted(s, txn_about(res->txn)->workspace, &c.v[i]);
-
-		*(known ? &s->expected : &s->unexpected) += 1;
-		if (!known && s->unexpected <= 8)
-			say_note("changed, and not predicted: %s", cs_escape_to(shown, sizeof shown, c.v[i].path));
-	}
-	if (s->unexpected > 8)
-		say_note("changed, and not predicted: %zu more", s->unexpected - 8);
-	txn_changes_done(&c);
+	if (strncmp(path, "/dev/", 5) && strncmp(path, "/proc/", 6))
+		flags |= O_NOFOLLOW;
+	fd = open(path, flags, 0644);
+	if (fd < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "--json '%s'", cs_escape_to(shown, sizeof shown, path));
+	(void)fcntl(fd, F_SETFL, 0); /* not O_NONBLOCK any more */
+	return fd;
 }
 
-static int write_result(const struct sh *s, const struct session_result *res, int code)
+static int write_result(const struct sh *s, int fd, const struct act_result *r)
 {
 	struct cs_buf out CS_BUF_AUTO = CS_BUF(16 << 20);
-	CS_FD int fd = -1;
-	struct cs_json j;
+	struct stat st;
 
-	if (!s->json)
-		return code;
-	cs_json_begin(&j, &out, true);
-	cs_json_object(&j, NULL);
-	cs_json_str(&j, "command", s->text);
-	cs_json_str(&j, "class", sh_class_name(s->v.class));
-	cs_json_str(&j, "path", s->path);
-	cs_json_i64(&j, "exit_code", code);
-	cs_json_str(&j, "transaction", res && res->change.fate ? res->change.id : NULL);
-	cs_json_str(&j, "fate", res ? res->change.fate : NULL);
-	cs_json_u64(&j, "changes_predicted", s->expected);
-	cs_json_u64(&j, "changes_not_predicted", s->unexpected);
-	classify_json(&j, &s->v);
-	cs_json_end(&j, '}');
-	fd = open(s->json, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
-	if (fd < 0 || cs_write_all(fd, cs_buf_text(&out), out.len) < 0) {
+	if (fd < 0)
+		return r->exit_code;
+	act_result_json(&s->o, r, &out);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && strncmp(s->json, "/dev/", 5))
+		(void)!ftruncate(fd, 0);
+	if (out.over || cs_write_all(fd, cs_buf_text(&out), out.len) < 0) {
 		say_error("cannot write the result to %s", s->json);
-		return code ? code : EXIT_REFUSED;
+		return r->exit_code ? r->exit_code : EXIT_REFUSED;
 	}
-	return code;
+	return r->exit_code;
 }
 
-/* ---- the three ways ---- */
-
-static int refuse(struct sh *s)
+static int run(struct sh *s)
 {
-	char answer = 'n';
-
-	tell_verdict(s);
-	if (s->ask && change_can_ask())
-		answer = change_ask("run it in a transaction all the same? [y/n] ", "yn");
-	if (answer == 'y')
-		return 0;
-	s->path = "refused";
-	say_error("refused; nothing was run (caisson classify shows the whole of it)");
-	return -1;
-}
-
-static int run_safe(struct sh *s)
-{
-	static struct session_result res;
-	struct session_opts o = { .profile = &s->p, .workspace = s->workspace, .argv = s->argv.v };
+	CS_FREE char *self = realpath("/proc/self/exe", NULL);
+	struct cs_err err = { 0 };
+	CS_FD int fd = s->json ? open_result(s->json, &err) : -1;
+	struct act_result r;
 	int code;
 
-	s->path = s->direct ? "safe, without a shell" : "safe";
-	if (s->p.workspace != PROFILE_WS_NONE)
-		s->p.workspace = PROFILE_WS_READ;
-	s->p.commit = PROFILE_COMMIT_NEVER;
-	profile_close_network(&s->p);
-	code = session_run(&o, &res);
-	if (res.err.code)
-		say_error("%s", res.err.msg);
-	code = write_result(s, &res, code);
-	session_result_done(&res);
-	return code;
-}
-
-static int run_in_transaction(struct sh *s)
-{
-	static struct session_result res;
-	struct session_opts o = { .profile = &s->p, .workspace = s->workspace, .argv = s->argv.v };
-	int code;
-
-	s->path = "transaction";
-	change_recover(s->workspace);
-	code = session_run(&o, &res);
-	if (res.err.code)
-		say_error("%s", res.err.msg);
-	compare(s, &res);
-	if (code != 0 && !s->keep && res.txn) {
-		session_discard(&res);
-		say_note("it failed (status %d): what it changed was rolled back (--keep-failed keeps it)", code);
-	} else if (res.txn) {
-		if (s->p.commit == PROFILE_COMMIT_AUTO)
-			s->p.commit = code == 0 && !s->unexpected ? PROFILE_COMMIT_ALWAYS : PROFILE_COMMIT_AUTO;
-		(void)change_fate(&s->p, &res);
-	}
-	code = write_result(s, &res, code);
-	session_result_done(&res);
+	if (s->json && fd < 0)
+		return cli_usage_error(&err);
+	s->o.self = self;
+	s->o.ask = change_can_ask() ? ask : NULL;
+	s->o.said = said;
+	(void)act_run(&s->o, &r);
+	tell(&r);
+	code = write_result(s, fd, &r);
+	act_result_done(&r);
 	return code;
 }
 
@@ -230,30 +253,21 @@ int cmd_sh(int argc, char **argv)
 {
 	struct sh s = { 0 };
 	struct cs_strv words = { 0 };
+	struct profile p = { 0 };
 	struct cs_err err = { 0 };
-	int r = cli_parse_words(cli_find("sh"), argc, argv, take, &s, &words, &err), code;
+	int r = cli_parse_words(cli_find("sh"), argc, argv, take, &s, &words, &err);
 
 	if (r >= 0 && words.n != 1)
 		r = cs_fail(&err, CS_E_INVALID, 0, "one command line, as one word: caisson sh 'ls -l | wc -l'");
 	if (r >= 0)
-		r = profile_load(s.profile ? s.profile : "default", &s.p, &err);
-	if (r >= 0)
-		r = classify_policy(&s.p, s.workspace, &s.policy, &s.roots, &err);
-	if (r < 0) {
-		cs_strv_done(&words);
-		return cli_usage_error(&err);
-	}
-	s.text = words.v[0];
-	sh_classify(s.text, strlen(s.text), &s.policy, &s.v);
-	make_argv(&s);
-	if (s.v.class == SH_UNSAFE && refuse(&s) < 0)
-		code = write_result(&s, NULL, EXIT_REFUSED);
-	else
-		code = s.v.class == SH_SAFE ? run_safe(&s) : run_in_transaction(&s);
-	sh_verdict_done(&s.v);
+		r = load_profile(&s, &p, &err);
+	s.o.profile = &p;
+	s.o.text = words.n ? words.v[0] : NULL;
+	r = r < 0 ? cli_usage_error(&err) : run(&s);
 	cs_strv_done(&words);
-	cs_strv_done(&s.argv);
-	cs_strv_done(&s.roots);
-	profile_done(&s.p);
-	return code;
+	cs_strv_done(&s.keys);
+	cs_strv_done(&s.values);
+	cs_strv_done(&s.origins);
+	profile_done(&p);
+	return r;
 }

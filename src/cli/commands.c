@@ -124,12 +124,16 @@ static const struct cli_opt classify_opts[] = {
 	{ "lines", 0, NULL, NULL, "many: a JSON string per line of standard input, an object per line of output", NULL },
 	{ "profile", 'p', "NAME|FILE", NULL, "what may be read, and what is secret (default: everything but secrets)", NULL },
 	{ "cwd", 0, "DIR", NULL, "where it would run (default: here)", NULL },
+	{ "resolve", 0, NULL, NULL, "follow symbolic links: where paths lead counts, too", NULL },
 	HELP, END,
 };
 static const struct cli_opt sh_opts[] = {
 	{ "profile", 'p', "NAME|FILE", NULL, "what it may do (default: `default`)", NULL },
 	{ "workspace", 'w', "DIR", NULL, "directory to work in (default: here)", NULL },
-	{ "ask", 0, NULL, NULL, "ask before refusing what is unsafe, at a terminal", NULL },
+	{ "unsafe", 0, "WORD", "shell.unsafe", "what is unsafe: refuse or ask", NULL },
+	{ "uncertain", 0, "WORD", "shell.uncertain", "what is uncertain and does what was predicted: commit, ask or refuse", NULL },
+	{ "unexpected", 0, "WORD", "shell.unexpected", "what does something else: ask, commit or rollback", NULL },
+	{ "ask", 0, NULL, "shell.unsafe", "the same as --unsafe ask", NULL },
 	{ "keep-failed", 0, NULL, NULL, "keep what a command that failed has changed", NULL },
 	{ "json", 0, "FILE", NULL, "write the verdict and the result there", NULL },
 	{ "quiet", 'q', NULL, NULL, "only errors", NULL },
@@ -247,8 +251,8 @@ const struct cli_command cli_commands[] = {
 	  "  $ jq -c .command log.jsonl | caisson classify --lines\n" },
 	{ "sh", "[OPTION...] 'COMMAND'", "run a shell command in the way that its effects ask for", cmd_sh, sh_opts,
 	  "A command that is safe (see `caisson classify`) runs at once: the workspace is read-only and there is no network. One that is\n"
-	  "uncertain runs in a transaction: if it ends well and changed what was predicted, that is committed, else asked or kept;\n"
-	  "if it fails it is rolled back. One that is unsafe is refused.\n"
+	  "uncertain runs in a transaction: if it ends well and changed and reached what was predicted, that is committed, else asked or\n"
+	  "kept; if it fails it is rolled back. One that is unsafe is refused. The profile's `shell` keys say so, or otherwise.\n"
 	  "Exit status: the command's own; 125 refused.",
 	  "  $ caisson sh 'sort names.txt | uniq -c | head'\n"
 	  "  $ caisson sh 'sed -i s/a/b/ notes.txt'\n"

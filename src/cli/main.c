@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "act/act.h"
 #include "cli/cli.h"
 
 #include "base/say.h"
@@ -32,8 +33,8 @@ int main(int argc, char **argv)
 		return cli_overview(), 0;
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
 		return cmd_version(argc, argv);
-	if (!strcmp(argv[1], STAGES))
-		return stages_main(argc, argv);
+	if (!strcmp(argv[1], ACT_STAGES))
+		return act_stages_main(argc, argv);
 	c = cli_find(argv[1]);
 	if (!c)
 		return unknown(argv[1]);

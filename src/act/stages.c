@@ -2,7 +2,7 @@
 /* stages.c - a pipeline without a shell, inside a sandbox.
  *
  * `caisson __stages 2 sort names 2 uniq -c`: how many words, then the words, for each. */
-#include "cli/cli.h"
+#include "act/act.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ static _Noreturn void become(char **words, int in, int out)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-int stages_main(int argc, char **argv)
+int act_stages_main(int argc, char **argv)
 {
 	int in = 0, status = 0, left = 0;
 	pid_t last = -1, pid;
@@ -33,8 +33,10 @@ int stages_main(int argc, char **argv)
 		bool more = i + 1 + n < argc;
 		char **words = calloc((size_t)(n > 0 ? n : 0) + 1, sizeof *words);
 
-		if (!words || n < 1 || i + 1 + n > argc || (more && pipe(pair) < 0))
+		if (!words || n < 1 || i + 1 + n > argc || (more && pipe(pair) < 0)) {
+			free(words);
 			return 125;
+		}
 		memcpy(words, argv + i + 1, (size_t)n * sizeof *words);
 		last = fork();
 		if (last == 0) {

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`caisson sh` over the network: hosts that were reached, beside those that were predicted.
+
+    test_sh.py [WORD]    run the tests whose sentence holds WORD
+
+As root only, in the small internet of world.py; every test runs with Caisson as root and as an ordinary user.
+"""
+import json
+import os
+import signal
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from bed import NetSuite, check, children, equal, holds, until  # noqa: E402
+
+test = NetSuite()
+REACH = "python3 -c \"import socket; s = socket.create_connection(('four.example.com', 7777)); s.sendall(b'x'); s.recv(9); open('f', 'w').write('y')\" f"
+
+
+def sh(m, command, *flags, rules=("four.example.com:7777", "second.example.com:7777")):
+    ws, out = m.fresh("ws"), os.path.join(m.fresh("json"), "r")
+    profile = os.path.join(m.fresh("p"), "p.yaml")
+    m.put(profile, "network: {allow: [%s]}\n" % ", ".join(f'"{r}"' for r in rules))
+    r = m.cmd("sh", "-w", ws, "-p", profile, "--json", out, *flags, command, cwd=ws)
+    with open(out, encoding="utf-8") as f:
+        r.result = json.load(f)
+    r.hosts = [(x["host"], x["predicted"], x["refused"]) for x in r.result["observed"]["hosts"]]
+    r.ws = ws
+    return r
+
+
+@test("a host that was predicted and reached is told, and what was changed is committed")
+def _(m):
+    r = sh(m, "head -n 1 < /dev/tcp/four.example.com/7777 > got")
+    equal((r.status, r.hosts), (0, [("four.example.com:7777", True, False)]), f"hosts ({r.err})")
+    equal((r.result["fate"], r.result["hosts_not_predicted"]), ("committed", 0), "fate")
+    check(os.path.exists(f"{r.ws}/got"), "the change is there")
+    holds(r.err, "reached, and predicted: four.example.com:7777", "message")
+
+
+@test("a host that was reached and not predicted is told, and nothing is committed unasked")
+def _(m):
+    r = sh(m, f"{REACH}; touch f")
+    equal(r.status, 0, f"it ran ({r.err})")
+    equal(r.hosts, [("four.example.com:7777", False, False)], "hosts")
+    equal((r.result["fate"], r.result["hosts_not_predicted"], r.result["changes_not_predicted"]), ("pending", 1, 0), "fate")
+    check(not os.path.exists(f"{r.ws}/f"), "the change is not there")
+    holds(r.err, "reached, and not predicted: four.example.com:7777", "message")
+
+
+@test("another host than the predicted one is not predicted, and the profile may have that rolled back")
+def _(m):
+    r = sh(m, f"head -n 1 < /dev/tcp/second.example.com/7777 > f; {REACH}", "--unexpected", "rollback")
+    equal(sorted(r.hosts), [("four.example.com:7777", False, False), ("second.example.com:7777", True, False)], f"hosts ({r.err})")
+    equal(r.result["fate"], "rolled back", "fate")
+
+
+@test("a host that was tried and refused is told as that")
+def _(m):
+    r = sh(m, "python3 -c \"import socket\ntry: socket.create_connection(('private.example.com', 7777))\nexcept OSError: open('f', 'w')\"; touch f")
+    check(r.hosts and all(refused and not predicted and h.startswith("private.example.com") for h, predicted, refused in r.hosts), f"hosts {r.hosts} {r.err}")
+    equal(r.result["fate"], "pending", "fate")
+
+
+@test("what is safe has no network")
+def _(m):
+    r = sh(m, "cat /etc/hostname")
+    equal((r.status, r.result["path"], r.hosts), (0, "safe, without a shell", []), "result")
+
+
+@test("a boundary that was killed takes its account with it: that counts as not predicted")
+def _(m):
+    ws, out = m.fresh("ws"), os.path.join(m.fresh("json"), "r")
+    profile = os.path.join(m.fresh("p"), "p.yaml")
+    m.put(profile, 'network: {allow: ["four.example.com:7777"]}\n')
+    # It has reached its host, and waits for a file until the boundary is gone.
+    command = "head -n 1 < /dev/tcp/four.example.com/7777 > got; sleep 3"
+    p = m.popen([m.caisson, "sh", "-w", ws, "-p", profile, "--json", out, command], cwd=ws)
+    edge = until(lambda: [c for c in children(p.pid) if "caisson-edge" in exe(c)], 5)
+    check(edge, "no boundary was started")
+    time.sleep(1)
+    os.kill(edge[0], signal.SIGKILL)
+    err = p.communicate(timeout=30)[1].decode()
+    with open(out, encoding="utf-8") as f:
+        result = json.load(f)
+    equal((result["observed"]["partly"], result["fate"]), (True, "pending"), f"result ({err})")
+
+
+def exe(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return ""
+
+
+if __name__ == "__main__":
+    test.main()
