@@ -9,7 +9,7 @@
  * A rule `forall v. VERB CALL where G unless U` is asked before a call that
  * matches CALL: the variables are bound by the equalities in CALL.  G and U are
  * formulas, true, false or unknown (Kleene): a comparison with something absent
- * is unknown.  forbid, ask and sandbox fire unless G is false or U is true;
+ * is unknown, and an event whose pattern or `where` is unknown is too.  forbid, ask and sandbox fire unless G is false or U is true;
  * allow fires if G is true and U is not true.  So an absent argument satisfies
  * no guard, whichever way the guard is written.
  * Temporal operators speak of the events before the call, the last one being
@@ -217,4 +217,5 @@ struct rules {
 	uint32_t n_kept;
 	struct rules_warning *warnings;
 	uint32_t n_warnings;
+	struct rl_plan *plan; /* what all monitors share (monitor_internal.h); made by rules_load() */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load.c - from the text of a file to rules that were checked. */
 #include "rules/internal.h"
+#include "rules/monitor_internal.h"
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -99,6 +100,11 @@ int rules_load(const char *name, const char *text, size_t len, const struct rule
 		rl_parse(&p);
 	if (!p.failed)
 		rl_check(&p);
+	if (!p.failed) {
+		r->plan = rl_plan_new(r);
+		if (!r->plan)
+			rl_fail_limit(&p, p.tok.pos, "the rules need more memory than a monitor's plan may have; use fewer rules or tools");
+	}
 	if (p.failed) {
 		int code = -(int)p.err->code;
 
@@ -113,6 +119,7 @@ void rules_free(struct rules *r)
 {
 	if (!r)
 		return;
+	rl_plan_free(r->plan);
 	cs_arena_done(&r->arena);
 	free(r);
 }

@@ -85,6 +85,11 @@ struct rules_hit {
 	uint32_t line;
 	bool unknown; /* it fired because something was absent or not known */
 	bool allowed; /* some `allow` rule fired */
+	bool over;    /* unknown because a limit of the monitor was passed */
+	/* END, of an obligation with variables: the values for which it does not hold; NULL with n_values 0: for all that no
+	 * event had. Until the monitor is used again. */
+	const struct json *values;
+	uint32_t n_values;
 };
 
 struct rules_limits {
