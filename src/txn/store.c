@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/state.h"
 #include "base/text.h"
 
 uint64_t txn_hash(const char *text)
@@ -39,17 +40,7 @@ void store_key(char ret[24], const char *workspace)
 
 char *txn_state_dir(void)
 {
-	const char *own = getenv("CAISSON_STATE"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	struct stat st;
-
-	/* Somebody else's, left in the environment by su or sudo, is not for us. */
-	if (own && *own == '/' && (stat(own, &st) < 0 || st.st_uid == geteuid()))
-		return cs_strdup(own);
-	if (geteuid() == 0)
-		return cs_strdup("/var/lib/caisson");
-	if (xdg && *xdg == '/')
-		return cs_printf("%s/caisson", xdg);
-	return home && *home == '/' ? cs_printf("%s/.local/state/caisson", home) : NULL;
+	return cs_state_dir();
 }
 
 static int make_parents(const char *path)
