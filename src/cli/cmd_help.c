@@ -151,7 +151,7 @@ static int write_roff(const char *what, struct cs_err *err)
 static int help_on(const char *word, struct cs_err *err)
 {
 	const struct cli_command *c = cli_find(word);
-	const char *names[32], *near;
+	const char *names[64], *near;
 	char shown[80];
 
 	if (c)

@@ -139,6 +139,31 @@ static const struct cli_opt sh_opts[] = {
 	{ "quiet", 'q', NULL, NULL, "only errors", NULL },
 	HELP, END,
 };
+#define BY    { "by", 0, "NAME", NULL, "a program answers for a person: who", NULL }
+static const struct cli_opt tools_opts[] = {
+	{ "pins", 0, "FILE", NULL, "what was approved (default: MANIFEST.pins)", NULL },
+	{ "profile", 'p', "FILE", NULL, "with check: what is declared of each tool", NULL },
+	JSON,
+	{ "yes", 'y', NULL, NULL, "with pin and approve: ask nothing more at the terminal", NULL },
+	BY, HELP, END,
+};
+static const struct cli_opt approvals_opts[] = {
+	{ "all", 'a', NULL, NULL, "with list: also what was used, denied or has expired", NULL },
+	JSON,
+	{ "yes", 'y', NULL, NULL, "ask nothing more at the terminal", NULL },
+	BY,
+	{ "store", 0, "DIR", NULL, "another store than your own", NULL },
+	HELP, END,
+};
+static const struct cli_opt hook_opts[] = {
+	{ "profile", 'p', "FILE", NULL, "what may be called", NULL },
+	{ "role", 0, "NAME", NULL, "as what the agent calls (default: `default`)", NULL },
+	{ "approver", 0, "WORD", NULL, "a program that answers questions; may be repeated: its arguments", NULL },
+	{ "approver-timeout", 0, "TIME", NULL, "how long it may take (default: 60s)", NULL },
+	{ "rewrite", 0, NULL, NULL, "codex: it takes changed arguments (updatedInput)", NULL },
+	{ "defer", 0, NULL, NULL, "claude-code: what is allowed is left to its own rules", NULL },
+	HELP, END,
+};
 static const struct cli_opt help_opts[] = { HELP, END };
 
 const struct cli_command cli_commands[] = {
@@ -257,6 +282,31 @@ const struct cli_command cli_commands[] = {
 	  "  $ caisson sh 'sort names.txt | uniq -c | head'\n"
 	  "  $ caisson sh 'sed -i s/a/b/ notes.txt'\n"
 	  "  $ caisson sh 'rm -rf /srv/data'\n" },
+	{ "tools", "check|list|pin|diff|approve MANIFEST [OPTION...]", "check tools' manifests, and approve them", cmd_tools, tools_opts,
+	  "  check MANIFEST...          for CI: hidden characters, shadowing, suspicious text, missing annotations, more than declared\n"
+	  "  list MANIFEST...           each tool with its hash and state\n"
+	  "  pin MANIFEST               approve what is new and nothing is suspected of\n"
+	  "  diff MANIFEST [TOOL...]    what changed since it was approved\n"
+	  "  approve MANIFEST TOOL...   show that, and approve it\n"
+	  "A manifest is what an MCP server answers to tools/list, or an array of OpenAI functions; - is standard input. Two manifests\n"
+	  "are of two servers.\n"
+	  "Exit status: 0 fine; 1 something was found; 125 an error.",
+	  "  $ caisson tools check server.json --profile agent.yaml\n"
+	  "  $ caisson tools pin server.json\n"
+	  "  $ caisson tools approve server.json send_email\n" },
+	{ "approvals", "list | show ID | allow ID | always ID | deny ID | withdraw ID", "answer what agents ask", cmd_approvals, approvals_opts,
+	  "An approval is for one exact effect: the tool, its arguments, the command, and the content of the files that they name.\n"
+	  "It is used once, before it expires; `always` allows the same effect every time, until it is withdrawn. ID may be cut short.\n"
+	  "Only a person at a terminal answers, or a program that says who it is (--by).\n"
+	  "Exit status: 0 done; 1 used or expired already; 125 an error.",
+	  "  $ caisson approvals\n"
+	  "  $ caisson approvals show a-k3x\n"
+	  "  $ caisson approvals allow a-k3x\n" },
+	{ "hook", "claude-code|codex|generic --profile FILE", "judge a client's tool calls, as its hook", cmd_hook, hook_opts,
+	  "Reads what a client gives its hooks before and after a tool call, and answers in the client's format. What a session did\n"
+	  "before is kept in the state directory. A command that should run in a sandbox is changed to `caisson sh`.\n"
+	  "Exit status: 0 answered; 2 refused, because something failed (clients take that for a refusal).",
+	  "  $ caisson hook claude-code --profile agent.yaml < event.json\n" },
 	{ "ps", "[--json]", "list running sandboxes", cmd_ps, json_opts, "Lists the sandboxes of the calling user.", "  $ caisson ps\n" },
 	{ "kill", "[--force] ID...", "end a running sandbox", cmd_kill, kill_opts,
 	  "Sends SIGTERM to the program and, after 5 seconds, ends everything; --force does so at once.", "  $ caisson kill s-4k2q7xw\n" },

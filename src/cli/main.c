@@ -10,7 +10,7 @@
 
 static int unknown(const char *word)
 {
-	const char *names[32], *near;
+	const char *names[64], *near;
 	char shown[80];
 
 	for (size_t i = 0; i < cli_n_commands; i++)
