@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/say.h"
 #include "base/text.h"
@@ -37,6 +38,14 @@ static int take(const struct cli_opt *opt, const char *value, void *arg, struct 
 		c->replay = value;
 	else if (!strcmp(opt->name, "socket"))
 		c->socket = value;
+	else if (!strcmp(opt->name, "approvals"))
+		c->approvals = true;
+	else if (!strcmp(opt->name, "store"))
+		c->store = value;
+	else if (!strcmp(opt->name, "prompt"))
+		c->prompt = true;
+	else if (!strcmp(opt->name, "approver"))
+		cs_strv_add(&c->approver, value);
 	return 0;
 }
 
@@ -73,18 +82,69 @@ static int write_record(int fd, const struct gate_time *t, const char *session, 
 	return out.over ? -1 : cs_write_all(fd, out.data, out.len);
 }
 
+static int judge_line(struct gate_cli *c, struct gate *g, struct gate_time *t, const char *session, enum gate_side side, const char *line,
+		      size_t len, struct cs_buf *said)
+{
+	gate_line(g, side, line, len, said);
+	if (c->record_fd < 0 || write_record(c->record_fd, t, session, side, line, len, said) == 0)
+		return 0;
+	say_error("the record cannot be written: %s", strerror(errno));
+	return -1;
+}
+
+/* The answer to the question is an event as a host would send it: so it is in the record. */
+static int confirm(struct gate_cli *c, struct gate *g, struct gate_time *t, const char *session, const char *id, bool allow, const char *approval,
+		   struct cs_buf *said)
+{
+	CS_BUF_AUTO struct cs_buf line = CS_BUF(4096);
+	struct cs_json j;
+
+	cs_json_begin(&j, &line, false);
+	cs_json_object(&j, NULL);
+	cs_json_str(&j, "type", "confirm");
+	cs_json_str(&j, "id", id);
+	cs_json_str(&j, "by", approval[0] ? approval : "an earlier approval");
+	cs_json_str(&j, "verdict", allow ? "allow" : "deny");
+	cs_json_u64(&j, "t", t->now);
+	cs_json_end(&j, '}');
+	return judge_line(c, g, t, session, GATE_HOST, line.data, line.len - 1, said);
+}
+
+/* A question goes on to whoever can answer it. */
+static int pass_on(struct gate_cli *c, struct gate *g, struct gate_time *t, const char *session, const char *line, size_t len, struct cs_buf *said)
+{
+	CS_ARENA_AUTO struct cs_arena a = CS_ARENA((size_t)64 << 20);
+	const struct json *call = NULL, *answer = NULL;
+	enum gate_settled settled;
+	char approval[40];
+
+	if (json_read(&a, said->data, said->len, NULL, &answer, NULL) < 0 || !json_str(json_get(answer, "verdict")) ||
+	    strcmp(json_str(json_get(answer, "verdict")), "ask") || json_get(answer, "steps") || json_read(&a, line, len, NULL, &call, NULL) < 0)
+		return 0;
+	t->fixed = false;
+	settled = gate_settle(c, call, answer, session, gate_time_now(t), approval);
+	if (settled == GATE_OPEN) {
+		if (approval[0] && said->len > 2) {
+			said->len -= 2; /* "}" and the line's end */
+			cs_buf_fmt(said, ",\"approval\":\"%s\"}\n", approval);
+		}
+		return 0;
+	}
+	said->len = 0;
+	return confirm(c, g, t, session, json_str(json_get(answer, "id")), settled == GATE_SETTLED_YES, approval, said);
+}
+
 int gate_serve_line(struct gate_cli *c, struct gate *g, struct gate_time *t, const char *session, enum gate_side side, const char *line,
 		    size_t len, struct cs_buf *answer)
 {
 	CS_BUF_AUTO struct cs_buf said = CS_BUF(GATE_OUT_MAX);
+	int r = judge_line(c, g, t, session, side, line, len, &said);
 
-	gate_line(g, side, line, len, &said);
-	if (c->record_fd >= 0 && write_record(c->record_fd, t, session, side, line, len, &said) < 0) {
-		say_error("the record cannot be written: %s", strerror(errno));
-		return -1;
-	}
-	cs_buf_add(answer, cs_buf_text(&said), said.len);
-	return 0;
+	if (r == 0 && c->approvals && said.len)
+		r = pass_on(c, g, t, session, line, len, &said);
+	if (r == 0)
+		cs_buf_add(answer, cs_buf_text(&said), said.len);
+	return r;
 }
 
 /* ---- replaying ---- */
@@ -240,14 +300,18 @@ int cmd_gate(int argc, char **argv)
 		i = cs_fail(&err, CS_E_INVALID, 0, "gate takes no words, only options: '%s'", argv[i]);
 	if (i >= 0 && !c.profile)
 		i = cs_fail(&err, CS_E_INVALID, 0, "--profile FILE is missing: a profile with the keys tools and rules (man caisson-gate)");
+	if (i >= 0 && c.socket && (c.prompt || c.approver.n))
+		i = cs_fail(&err, CS_E_INVALID, 0, "--socket serves many, who would all wait: use --approvals, and answer with caisson approvals");
 	if (i < 0)
 		return cli_usage_error(&err);
+	c.approvals |= c.prompt || c.approver.n || c.store;
 	if (gate_policy_load(c.profile, &c.policy, &err) < 0) {
 		say_error("%s", err.msg);
 		return cs_code_exit(err.code);
 	}
 	code = open_record(&c) < 0 && c.record ? EXIT_REFUSED : c.replay ? replay(&c) : c.socket ? gate_serve(&c) : serve_stdin(&c);
 	gate_policy_free(c.policy);
+	cs_strv_done(&c.approver);
 	if (c.record_fd >= 0)
 		close(c.record_fd);
 	return code;

@@ -114,6 +114,10 @@ static const struct cli_opt gate_opts[] = {
 	{ "role", 0, "NAME", NULL, "the role of calls that name none (default: default)", NULL },
 	{ "agent", 0, NULL, NULL, "standard input is the agent's side: it may send plan and call alone", NULL },
 	{ "socket", 0, "PATH", NULL, "serve many sessions: the host's side at PATH, the agent's at PATH.agent", NULL },
+	{ "approvals", 0, NULL, NULL, "questions are kept for `caisson approvals`; one that is approved is let through when it is asked again", NULL },
+	{ "store", 0, "DIR", NULL, "where approvals are kept, if not in your own store", NULL },
+	{ "prompt", 0, NULL, NULL, "ask at the terminal", NULL },
+	{ "approver", 0, "WORD", NULL, "a program that answers questions; may be repeated: its arguments", NULL },
 	{ "record", 0, "FILE", NULL, "append every event and answer to FILE", NULL },
 	{ "replay", 0, "FILE", NULL, "judge a recorded session again; status 1 if an answer differs", NULL },
 	{ 0 }

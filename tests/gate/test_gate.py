@@ -442,6 +442,41 @@ tools:
     equal(g.ask(type="confirm", id=a["id"], verdict="allow")["verdict"], "sandbox", "in the sandbox")
 
 
+@test("questions are kept for an approver: one use for the exact effect, and the agent cannot answer")
+def _():
+    path, store = policy(MAIL), os.path.join(folder(), "store")
+
+    def ask(to):
+        r = run("gate", "--profile", path, "--store", store, input=json.dumps({"type": "call", "id": "1", "tool": "send", "args": {"to": to}}) + "\n")
+        equal(r.returncode, 0, r.stderr)
+        return json.loads(r.stdout)
+
+    a = ask("eve@example.net")
+    equal((verdict(a), bool(a.get("approval"))), (("ask", "origin"), True), "asked, with an id")
+    equal(ask("eve@example.net")["verdict"], "ask", "asking again is no answer")
+    r = run("approvals", "allow", a["approval"], "--store", store, "--by", "alice")
+    equal(r.returncode, 0, r.stderr)
+    equal(ask("mallory@example.net")["verdict"], "ask", "another effect")
+    equal(ask("eve@example.net")["verdict"], "allow", "the same effect")
+    equal(ask("eve@example.net")["verdict"], "ask", "only once")
+
+
+@test("an approver's program answers; what it said is in the record, and is replayed")
+def _():
+    path, record, store = policy(MAIL), os.path.join(folder(), "r"), os.path.join(folder(), "s")
+    line = json.dumps({"type": "call", "id": "1", "tool": "send", "args": {"to": "eve@example.net"}}) + "\n"
+    for program, want in (("true", ("allow", None)), ("false", ("deny", "person"))):
+        r = run("gate", "--profile", path, "--store", store + program, "--approver", "/bin/" + program, "--record", record, input=line)
+        equal((r.returncode, verdict(json.loads(r.stdout))), (0, want), program + r.stderr)
+        r = run("gate", "--profile", path, "--replay", record)
+        equal((r.returncode, r.stdout), (0, "2 events, 0 answered otherwise\n"), "replay " + r.stdout)
+        os.unlink(record)
+    r = run("gate", "--profile", path, "--store", store + "x", "--approver", "/nonexistent", input=line)
+    equal(json.loads(r.stdout)["verdict"], "ask", "an approver that cannot run answers nothing")
+    r = run("gate", "--profile", path, "--socket", "/nonexistent/s", "--approver", "/bin/true")
+    equal(r.returncode, 125, "not where many would wait")
+
+
 @test("obligations are looked at when the session ends")
 def _():
     p = policy(MAIL + "rules: |\n  rule told: require ok(note) after ok(pay);\n")
