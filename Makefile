@@ -155,6 +155,10 @@ PATTERN_SRCS := src/rules/pattern.c src/rules/pattern_smt.c $(addprefix src/base
 build/test/pattern_tool: tests/rules/pattern_tool.c $(PATTERN_SRCS) src/rules/pattern.h src/rules/pattern_internal.h
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(TESTFLAGS) -fsanitize=address,undefined -o $@ $< $(PATTERN_SRCS)
+# Hostile text, and how long it takes: release objects, since it is a matter of time.
+build/bench/classify: bench/classify.c $(call lib_of,rel)
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)$(MUSL) $(TESTFLAGS) -static -no-pie -o $@ $< $(call lib_of,rel) $(LIB_A)
 # The corpus runs as an ordinary test; `make fuzz` explores.
 build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 	@mkdir -p $(@D)
@@ -164,7 +168,7 @@ build/asan/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(call lib_of,asan)
 build/test/many: tests/net/many.c $(call lib_of,test)
 	$(call say,TEST,$@)$(MUSL) $(TESTFLAGS) -static -no-pie -o $@ $< $(call lib_of,test) $(LIB_A)
 
-.PHONY: deps test test-bins test-clients asan asan-bins lint bench bench-shell try install deb fuzz clean help
+.PHONY: deps test test-bins test-clients asan asan-bins lint bench bench-shell bench-classify try install deb fuzz clean help
 # Installs what is missing, and says how where it may not.
 deps:
 	@scripts/install-deps $(PKGS) $(TEST_PKGS)
@@ -198,6 +202,10 @@ bench: deps
 bench-shell: deps
 	+@$(MAKE) --no-print-directory -j$$(nproc) all
 	@CS_SHELL=all tests/shell/test_sound.py
+
+# Hostile text of 1 MiB, in every shape that we know.
+bench-classify: build/bench/classify
+	@build/bench/classify
 
 fuzz: $(GEN)
 	@mkdir -p build/fuzz
@@ -246,6 +254,7 @@ help:
 	@echo "make test-clients   curl, git, Java, ssh and others inside, against servers of others"
 	@echo "make bench      the benchmarks, against bubblewrap, crun, runc, runsc, firejail"
 	@echo "make bench-shell what classify calls safe is run, line by line"
+	@echo "make bench-classify  how long hostile text takes"
 	@echo "make lint       gcc -fanalyzer, clang-tidy, cppcheck, layers, shellcheck"
 	@echo "make fuzz       explore the parsers with libFuzzer"
 	@echo "make install    DESTDIR= PREFIX=; make deb: a Debian package"

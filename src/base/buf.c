@@ -50,7 +50,10 @@ void cs_buf_str(struct cs_buf *b, const char *s)
 
 void cs_buf_char(struct cs_buf *b, char c)
 {
-	cs_buf_add(b, &c, 1);
+	if (!reserve(b, 1))
+		return;
+	b->data[b->len++] = c;
+	b->data[b->len] = 0;
 }
 
 void cs_buf_fmt(struct cs_buf *b, const char *fmt, ...)

@@ -44,8 +44,16 @@ void cs_escape(struct cs_buf *b, const char *s)
 
 	while (*p) {
 		uint32_t cp;
-		size_t n = utf8_at(p, &cp);
+		size_t n = 0;
 
+		while (p[n] >= 0x20 && p[n] < 0x7f && p[n] != '\\')
+			n++;
+		if (n) { /* nearly all of nearly every text */
+			cs_buf_add(b, p, n);
+			p += n;
+			continue;
+		}
+		n = utf8_at(p, &cp);
 		if (n == 0 || cp < 0x20 || cp == 0x7f) {
 			cs_buf_fmt(b, *p == '\n' ? "\\n" : *p == '\t' ? "\\t" : "\\x%02x", *p);
 			p++;

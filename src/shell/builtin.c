@@ -387,7 +387,7 @@ static struct outcome b_mapfile(struct walk *w, struct state *s, const struct ar
 	const char *name = a->n > first + 1 && literal(a, a->n - 1) && a->v[a->n - 1].text[0] != '-' ? a->v[a->n - 1].text : "MAPFILE";
 	struct var *v = var_make(w, s, name);
 
-	*v = (struct var){ .next = v->next, .name = v->name, .set = true, .array = true };
+	*v = (struct var){ .next = v->next, .name = v->name, .hash = v->hash, .set = true, .array = true };
 	look_at_variable(w, s, name, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = a->v[first].at, .len = a->v[first].len });
 	if (strchr(name, '['))
 		uncertain(w, &a->v[first], "an index is evaluated as arithmetic");

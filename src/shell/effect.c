@@ -10,43 +10,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EFFECTS_MAX = 512, REASONS_MAX = 64 };
-
 void uncertain(struct walk *w, const struct arg *a, const char *fmt, ...)
 {
 	struct sh_verdict *v = w->v;
 	char text[256], shown[300];
+	uint32_t hash;
 	va_list ap;
 
+	w->work += 2; /* not work(): that would say so here */
+	if (v->n_reasons == SHW_REASONS)
+		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	cs_escape_to(shown, sizeof shown, text);
+	hash = hash_text(0, text);
 	for (size_t i = 0; i < v->n_reasons; i++)
-		if (!strcmp(v->reasons[i].text, shown))
+		if (w->reason_hash[i] == hash) /* two that look alike to it: one is enough to be uncertain */
 			return;
-	if (v->n_reasons == REASONS_MAX)
-		return;
+	cs_escape_to(shown, sizeof shown, text);
 	if (v->n_reasons == w->room_reasons) {
 		w->room_reasons = w->room_reasons ? w->room_reasons * 2 : 8;
 		v->reasons = realloc(v->reasons, w->room_reasons * sizeof *v->reasons); /* NOLINT(bugprone-suspicious-realloc-usage) */
 		if (!v->reasons)
 			abort();
 	}
+	w->reason_hash[v->n_reasons] = hash;
 	v->reasons[v->n_reasons++] = (struct sh_reason){ .text = cs_strdup(shown), .at = a ? a->at : 0, .len = a ? a->len : 0 };
 }
 
 void effect_add(struct walk *w, enum sh_effect_kind kind, const char *object, const char *by, const struct arg *a, const char *forbidden)
 {
 	struct sh_verdict *v = w->v;
+	uint32_t hash;
 
+	work(w, 2);
 	if (!forbidden && w->policy->forbid & 1u << kind)
 		forbidden = "the policy forbids it";
+	hash = hash_text((uint32_t)kind << 1 | (forbidden != NULL), object);
 	for (size_t i = 0; i < v->n_effects; i++)
-		if (v->effects[i].kind == kind && !strcmp(v->effects[i].object, object) && v->effects[i].forbidden == (forbidden != NULL))
+		if (w->effect_hash[i] == hash && v->effects[i].kind == kind && !strcmp(v->effects[i].object, object) && v->effects[i].forbidden == (forbidden != NULL))
 			return;
-	if (v->n_effects == EFFECTS_MAX) {
-		uncertain(w, a, "more than %d effects", EFFECTS_MAX);
+	if (v->n_effects == SHW_EFFECTS) {
+		uncertain(w, a, "more than %d effects", SHW_EFFECTS);
 		if (!forbidden)
 			return;
 		v->n_effects--; /* one that counts takes the place of one that does not */
@@ -59,6 +64,7 @@ void effect_add(struct walk *w, enum sh_effect_kind kind, const char *object, co
 		if (!v->effects)
 			abort();
 	}
+	w->effect_hash[v->n_effects] = hash;
 	v->effects[v->n_effects++] = (struct sh_effect){ .kind = kind, .object = cs_strdup(object), .by = cs_strdup(by), .at = a ? a->at : 0,
 							 .len = a ? a->len : 0, .forbidden = forbidden != NULL, .why = forbidden };
 }
@@ -72,6 +78,7 @@ const char *path_resolve(struct walk *w, const struct state *s, const char *path
 
 	if (*path != '/' && !s->cwd)
 		return NULL;
+	work(w, 2 + strlen(path) / 16);
 	for (int i = 0; i < 2; i++) {
 		for (const char *c = parts[i]; *c;) {
 			size_t n = strcspn(c, "/");
@@ -305,6 +312,8 @@ static bool is_endless(const char *path)
 
 static void effect_read(struct walk *w, const struct arg *a, const char *path, const char *by, bool tree, bool pattern)
 {
+	if (pattern) /* it is matched against the names of all secrets */
+		work(w, 16 + strlen(path) / 2);
 	if (is_endless(path) && strcmp(by, "head"))
 		uncertain(w, a, "%s does not end", path);
 	if (is_harmless_device(path))
@@ -428,12 +437,13 @@ static void judge_code(struct walk *w, struct state *s, const struct arg *a, con
 	uncertain(w, a, "%s: a program in %s is not looked into for a proof", by, f->lang ? f->lang : "another language");
 	if (f->known != SH_LITERAL || !f->text)
 		return;
+	work(w, strlen(f->text) / 8);
 	for (size_t i = 0; i < sizeof deletes / sizeof *deletes; i++)
 		deleting |= strstr(f->text, deletes[i]) != NULL;
 	for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
 		running |= strstr(f->text, runs[i]) != NULL;
 	/* The constants in quotes that it names. */
-	for (const char *c = f->text; (c = strpbrk(c, "'\"")) && *c; c++) {
+	for (const char *c = f->text; !spent(w) && (c = strpbrk(c, "'\"")) && *c; c++) {
 		size_t n = strcspn(c + 1, (char[]){ *c, 0 });
 		char *word = keep_text(w->mem, c + 1, n);
 
@@ -470,10 +480,11 @@ static bool judge_small_code(struct walk *w, struct state *s, const struct args 
 		i++;
 	if (i == sizeof of / sizeof *of)
 		return false;
+	work(w, strlen(f->text) / 8);
 	verdict = of[i].judge(f->text, f->arg, &found);
 	if (strstr(f->text, strcmp(f->lang, "jq") ? "ENVIRON" : "env") || (!strcmp(f->lang, "jq") && strstr(f->text, "ENV")))
 		uncertain(w, at, "a program in %s that sees the environment, which may hold secrets", f->lang);
-	for (size_t k = 0; k < found.n; k++)
+	for (size_t k = 0; k < found.n && !spent(w); k++)
 		judge_role(w, s, a, first, &found.v[k], in);
 	if (at->followed && verdict != SH_CODE_HARMLESS)
 		uncertain(w, at, "a program in %s comes through a variable or a substitution", f->lang);
@@ -674,7 +685,7 @@ static void judge_does(struct walk *w, struct state *s, const struct args *a, si
 /* What a constant on standard input would make others run: recipes of make. */
 static void judge_recipes(struct walk *w, struct state *s, const struct arg *a, const struct value *in)
 {
-	for (const char *c = in->text; *c;) {
+	for (const char *c = in->text; *c && !spent(w);) {
 		size_t n = strcspn(c, "\n");
 
 		if (*c == '\t' && n > 1) {
@@ -689,7 +700,7 @@ static void judge_recipes(struct walk *w, struct state *s, const struct arg *a, 
 /* git -c alias.x='!command', --upload-pack=..., ext::command and the like: text that is run, where it is plain. */
 static void judge_git(struct walk *w, struct state *s, const struct args *a, size_t first)
 {
-	for (size_t i = first + 1; i < a->n; i++) {
+	for (size_t i = first + 1; i < a->n && !spent(w); i++) {
 		const char *bang = a->v[i].known == SH_LITERAL ? strstr(a->v[i].text, "=!") : NULL;
 		struct state sub = state_copy(w, s);
 
@@ -846,8 +857,11 @@ struct outcome apply_findings(struct walk *w, struct state *s, const struct args
 	for (size_t i = 0; i < n; i++)
 		argv[i] = (struct sh_arg){ a->v[first + i].text, a->v[first + i].known, a->v[first + i].at, a->v[first + i].len };
 	argv[0].text = name_of(a, first);
+	work(w, WORK_COMMAND + 2 * n);
+	if (w->spent)
+		return o;
 	sh_table_apply(w->table, argv, n, &f);
-	for (size_t i = 0; i < f.n; i++)
+	for (size_t i = 0; i < f.n && !spent(w); i++)
 		judge_role(w, s, a, first, &f.v[i], in);
 	judge_elsewhere(w, s, a, first, &f, in);
 	doubt_followed(w, a, first, argv, n);
@@ -855,7 +869,7 @@ struct outcome apply_findings(struct walk *w, struct state *s, const struct args
 	judge_does(w, s, a, first, &f, does_surely(w, argv, n, f.does), in);
 	if (a->endless && !f.command_at)
 		uncertain(w, &a->v[first], "%s gets more words than can be seen here", argv[0].text);
-	for (size_t i = 0; i < f.n; i++)
+	for (size_t i = 0; i < f.n && !spent(w); i++)
 		if (f.v[i].role == SH_ROLE_COMMAND)
 			o = run_command(w, s, a, first, &f, &f.v[i], in);
 	o.out = value_unknown();

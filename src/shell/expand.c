@@ -24,6 +24,7 @@ struct piece {
 
 void args_add(struct walk *w, struct args *a, struct arg arg)
 {
+	work(w, 1);
 	if (a->n >= SHW_ARGS_MAX) {
 		a->endless = true;
 		return;
@@ -38,7 +39,6 @@ void args_add(struct walk *w, struct args *a, struct arg arg)
 		a->room = room;
 	}
 	a->v[a->n++] = arg;
-	w->steps += a->n % 2 == 0; /* words are work, too */
 }
 
 void set_positional(struct walk *w, struct state *s, const struct args *a, size_t from)
@@ -57,7 +57,6 @@ static void finish_field(struct walk *w, struct piece *p)
 	struct arg a = { .at = p->at, .len = p->len, .followed = p->followed };
 
 	a.text = keep_text(w->mem, cs_buf_text(&p->text), p->text.len);
-	w->steps += (unsigned)(p->text.len / 256);
 	a.known = p->dynamic ? (!p->words ? SH_PREFIX : SH_DYNAMIC) : p->pattern ? SH_PATTERN : SH_LITERAL;
 	if (p->text.over)
 		a.known = SH_DYNAMIC, a.text = keep_text(w->mem, "", 0);
@@ -89,16 +88,23 @@ static void add_split(struct walk *w, struct piece *p, const struct value *v)
 	const char *ifs = p->ifs ? p->ifs : " \t\n";
 	const char *s = v->text, *end = v->text + v->len;
 
-	for (; s < end; s++) {
-		if (p->split && strchr(ifs, *s)) {
+	work(w, v->len / 32);
+	while (s < end && !w->spent) {
+		size_t n = p->split ? strcspn(s, ifs) : (size_t)(end - s);
+
+		if (n > (size_t)(end - s))
+			n = (size_t)(end - s);
+		if (!n) {
 			if (p->any)
 				finish_field(w, p);
+			s++;
 			continue;
 		}
-		if (strchr("*?[", *s))
-			p->pattern = true;
-		add_text(p, s, 1);
+		for (size_t i = 0; i < n && !p->pattern; i++)
+			p->pattern = strchr("*?[", s[i]) != NULL;
+		add_text(p, s, n);
 		p->followed = true;
+		s += n;
 	}
 }
 
@@ -112,8 +118,13 @@ static char *match_cut(struct walk *w, const struct value *v, const char *patter
 
 	for (size_t i = 0; i <= v->len; i++) {
 		size_t cut = longest ? v->len - i : i; /* in the order that wins */
-		char *part = front ? keep_text(w->mem, v->text, cut) : keep_text(w->mem, v->text + v->len - cut, cut);
+		char part[CUT_MAX + 1];
 
+		memcpy(part, front ? v->text : v->text + v->len - cut, cut);
+		part[cut] = 0;
+		work(w, 1 + (cut + strlen(pattern)) / 16);
+		if (w->spent)
+			return NULL;
 		if (fnmatch(pattern, part, 0) == 0) {
 			best = cut;
 			break;
@@ -130,6 +141,7 @@ static char *replace(struct walk *w, const struct value *v, const char *what, co
 	size_t n = strlen(what);
 	const char *s = v->text;
 
+	work(w, v->len / 16);
 	for (bool more = true; *s;) {
 		if (n && more && !strncmp(s, what, n)) {
 			cs_buf_str(&out, with);
@@ -259,7 +271,7 @@ static bool add_list(struct walk *w, struct state *s, struct piece *p, const str
 		if (!s->positional_known)
 			return false;
 		p->followed = true;
-		for (size_t i = 0; i < s->positional.n; i++) {
+		for (size_t i = 0; i < s->positional.n && !w->spent; i++) {
 			const struct arg *a = &s->positional.v[i];
 
 			if (a->known == SH_LITERAL)
@@ -279,7 +291,7 @@ static bool add_list(struct walk *w, struct state *s, struct piece *p, const str
 		return false;
 	if (!strcmp(index.text, "@") || !strcmp(index.text, "*")) {
 		p->followed = true;
-		for (size_t i = 0; i < v->n_items; i++) {
+		for (size_t i = 0; i < v->n_items && !w->spent; i++) {
 			if (!v->items[i].known)
 				add_unknown(p), p->words = true;
 			else
@@ -491,8 +503,15 @@ static void add_part(struct walk *w, struct state *s, struct piece *p, const str
 
 static void add_parts(struct walk *w, struct state *s, struct piece *p, const struct sh_part *part)
 {
-	for (; part; part = part->next)
+	for (; part; part = part->next) {
+		work(w, 1);
+		if (w->spent) {
+			add_unknown(p);
+			p->words = true;
+			return;
+		}
 		add_part(w, s, p, part);
+	}
 }
 
 static const char *ifs_of(struct walk *w, struct state *s)
@@ -548,6 +567,8 @@ static void expand_braces(struct walk *w, struct state *s, const struct sh_word 
 			out->endless = true;
 			return;
 		}
+		if (spent(w))
+			return;
 		tail = copy_until(w, word->parts, brace, tail);
 		tail = copy_until(w, alt->parts, NULL, tail);
 		(void)copy_until(w, brace->next, NULL, tail);
@@ -610,7 +631,8 @@ void scan_arithmetic(struct walk *w, struct state *s, const char *text, uint32_t
 {
 	const struct arg place = { .at = w->nested ? w->at : at, .len = w->nested ? w->len : len };
 
-	for (const char *c = text; *c;) {
+	work(w, strlen(text) / 32);
+	for (const char *c = text; *c && !spent(w);) {
 		size_t n = strspn(c, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
 		const struct var *v;
 		char *name;
@@ -621,6 +643,7 @@ void scan_arithmetic(struct walk *w, struct state *s, const char *text, uint32_t
 		}
 		name = keep_text(w->mem, c, n);
 		c += n;
+		work(w, 2);
 		v = var_find(s, name);
 		if (!v) {
 			uncertain(w, &place, "the value of %s, which arithmetic would evaluate, is not known here", name);

@@ -17,6 +17,7 @@ struct block {
 
 struct memory {
 	struct block *blocks;
+	size_t taken;
 };
 
 struct memory *memory_new(void)
@@ -33,6 +34,11 @@ void memory_free(struct memory *m)
 		free(b);
 	}
 	free(m);
+}
+
+size_t memory_taken(const struct memory *m)
+{
+	return m->taken;
 }
 
 void *keep_bytes(struct memory *m, size_t n)
@@ -52,6 +58,7 @@ void *keep_bytes(struct memory *m, size_t n)
 	}
 	p = b->bytes + b->used;
 	b->used += size;
+	m->taken += size;
 	return p;
 }
 
@@ -81,22 +88,66 @@ char *keep_printf(struct memory *m, const char *fmt, ...)
 	return p;
 }
 
+/* ---- work ---- */
+
+bool spent(struct walk *w)
+{
+	if (!w->spent && w->work + memory_taken(w->mem) / 256 > SHW_WORK) {
+		w->spent = true;
+		uncertain(w, NULL, "too much to look at: the rest is not");
+	}
+	return w->spent;
+}
+
+void work(struct walk *w, size_t units)
+{
+	w->work += units < SHW_WORK ? units : SHW_WORK;
+	(void)spent(w);
+}
+
+/* FNV-1a: for finding, not for keeping anything apart that matters; texts are compared afterwards. */
+uint32_t hash_text(uint32_t seed, const char *s)
+{
+	uint32_t h = seed ^ 2166136261u;
+
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 16777619u;
+	return h;
+}
+
 struct value value_of(struct walk *w, const char *text, size_t len)
 {
 	if (len > SHW_VALUE_MAX || memchr(text, 0, len))
 		return value_unknown();
-	w->steps += (unsigned)(len / 256);
 	return (struct value){ .known = true, .text = keep_text(w->mem, text, len), .len = len };
+}
+
+struct value value_join(struct walk *w, const struct value *a, const struct value *b)
+{
+	char *text;
+
+	if (a->len + b->len > SHW_VALUE_MAX)
+		return value_unknown();
+	text = keep_bytes(w->mem, a->len + b->len + 1);
+	memcpy(text, a->text, a->len);
+	memcpy(text + a->len, b->text, b->len);
+	text[a->len + b->len] = 0;
+	return (struct value){ .known = true, .text = text, .len = a->len + b->len };
 }
 
 /* ---- variables ---- */
 
-struct var *var_find(const struct state *s, const char *name)
+static struct var *find_var(const struct state *s, const char *name, uint32_t hash)
 {
 	for (struct var *v = s->vars; v; v = v->next)
-		if (!strcmp(v->name, name))
+		if (v->hash == hash && !strcmp(v->name, name))
 			return v;
 	return NULL;
+}
+
+struct var *var_find(const struct state *s, const char *name)
+{
+	return s->vars ? find_var(s, name, hash_text(0, name)) : NULL;
 }
 
 struct var *var_make(struct walk *w, struct state *s, const char *name)
@@ -108,10 +159,10 @@ struct var *var_make(struct walk *w, struct state *s, const char *name)
 	v = keep_bytes(w->mem, sizeof *v);
 	if (++w->n_vars > SHW_NAMES) { /* it is not known */
 		uncertain(w, NULL, "more than %d variables", SHW_NAMES);
-		*v = (struct var){ .name = keep_text(w->mem, name, strlen(name)) };
+		*v = (struct var){ .name = keep_text(w->mem, name, strlen(name)), .hash = hash_text(0, name) };
 		return v;
 	}
-	*v = (struct var){ .next = s->vars, .name = keep_text(w->mem, name, strlen(name)) };
+	*v = (struct var){ .next = s->vars, .name = keep_text(w->mem, name, strlen(name)), .hash = hash_text(0, name) };
 	s->vars = v;
 	return v;
 }
@@ -136,8 +187,10 @@ void var_forget(struct walk *w, struct state *s, const char *name)
 
 struct file *file_find(const struct state *s, const char *path)
 {
+	uint32_t hash = s->files ? hash_text(0, path) : 0;
+
 	for (struct file *f = s->files; f; f = f->next)
-		if (!strcmp(f->path, path))
+		if (f->hash == hash && !strcmp(f->path, path))
 			return f;
 	return NULL;
 }
@@ -146,7 +199,13 @@ void file_set(struct walk *w, struct state *s, const char *path, struct value co
 {
 	struct file *f = keep_bytes(w->mem, sizeof *f);
 
-	*f = (struct file){ .next = s->files, .path = path, .content = content, .program = program };
+	/* Beyond that nothing more is known of any: what was noted may have been written over. */
+	if (++w->n_files > SHW_NAMES) {
+		uncertain(w, NULL, "more than %d times a file is written", SHW_NAMES);
+		s->files = NULL;
+		return;
+	}
+	*f = (struct file){ .next = s->files, .path = path, .hash = hash_text(0, path), .content = content, .program = program };
 	s->files = f;
 }
 
@@ -156,7 +215,6 @@ struct state state_copy(struct walk *w, const struct state *s)
 {
 	struct state c = *s;
 	struct var **at = &c.vars;
-	unsigned count = 0;
 
 	/* Variables change in place; files and functions are only added in front. */
 	for (const struct var *v = s->vars; v; v = v->next) {
@@ -165,10 +223,8 @@ struct state state_copy(struct walk *w, const struct state *s)
 		*n = *v;
 		*at = n;
 		at = &n->next;
-		count++;
 	}
 	*at = NULL;
-	w->steps += count / 4; /* paid for, so that time is linear */
 	return c;
 }
 
@@ -179,14 +235,15 @@ static bool same_value(const struct value *a, const struct value *b)
 
 void state_join(struct walk *w, struct state *into, const struct state *other)
 {
-	for (struct var *v = into->vars; v; v = v->next) {
-		const struct var *o = var_find(other, v->name);
+	for (struct var *v = into->vars; v && !spent(w); v = v->next) {
+		const struct var *o = find_var(other, v->name, v->hash);
 
+		work(w, 1);
 		if (!o || o->array || v->array || !same_value(&v->value, &o->value))
 			v->value = value_unknown(), v->items = NULL, v->n_items = 0, v->array = false;
 	}
 	for (const struct var *o = other->vars; o; o = o->next)
-		if (!var_find(into, o->name))
+		if (!find_var(into, o->name, o->hash))
 			var_forget(w, into, o->name);
 	if (into->cwd && (!other->cwd || strcmp(into->cwd, other->cwd)))
 		into->cwd = NULL;

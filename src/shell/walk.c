@@ -12,10 +12,11 @@ static const struct arg nowhere;
 
 static bool too_much(struct walk *w, const struct arg *a)
 {
-	if (++w->steps <= SHW_STEPS && w->depth <= SHW_DEPTH)
+	work(w, WORK_COMMAND);
+	if (!w->spent && w->depth <= SHW_DEPTH)
 		return false;
-	uncertain(w, a, w->depth > SHW_DEPTH ? "commands within commands, more than %d deep" : "more than %d commands to look at",
-		  w->depth > SHW_DEPTH ? SHW_DEPTH : SHW_STEPS);
+	if (!w->spent)
+		uncertain(w, a, "commands within commands, more than %d deep", SHW_DEPTH);
 	return true;
 }
 
@@ -111,7 +112,8 @@ static void duplicate(struct walk *w, struct state *s, const struct sh_redirect 
 
 static void plumb(struct walk *w, struct state *s, const struct sh_redirect *r, struct plumbing *p)
 {
-	for (; r; r = r->next) {
+	for (; r && !w->spent; r = r->next) {
+		work(w, WORK_COMMAND);
 		switch (r->kind) {
 		case SH_IN:
 		case SH_HEREDOC:
@@ -145,7 +147,7 @@ static void drain(struct walk *w, struct state *s, const struct plumbing *p, str
 		struct value v = o->out;
 
 		if (p->appends && old && old->content.known && v.known)
-			v = value_of(w, keep_printf(w->mem, "%s%s", old->content.text, v.text), old->content.len + v.len);
+			v = old->content.packed || v.packed ? value_unknown() : value_join(w, &old->content, &v);
 		else if (p->appends)
 			v = value_unknown();
 		file_set(w, s, p->out, v, NULL);
@@ -161,15 +163,15 @@ static void set_array(struct walk *w, struct state *s, const struct sh_assign *a
 	struct var *v = var_make(w, s, a->name);
 	struct args items = { 0 };
 
-	for (const struct sh_word *i = a->items; i; i = i->next)
+	for (const struct sh_word *i = a->items; i && !w->spent; i = i->next)
 		expand_word(w, s, i, &items);
-	for (const struct sh_assign *k = a->keyed; k; k = k->next) {
+	for (const struct sh_assign *k = a->keyed; k && !w->spent; k = k->next) {
 		if (k->index)
 			scan_index(w, s, k->index);
 		if (k->value)
 			scan_word(w, s, k->value);
 	}
-	*v = (struct var){ .next = v->next, .name = v->name, .set = true, .array = true };
+	*v = (struct var){ .next = v->next, .name = v->name, .hash = v->hash, .set = true, .array = true };
 	if (a->keyed || a->append || items.endless)
 		return;
 	v->items = keep_bytes(w->mem, (items.n + 1) * sizeof *v->items);
@@ -209,18 +211,12 @@ void scan_assign(struct walk *w, struct state *s, const struct sh_assign *a)
 
 static struct function *find_function(const struct state *s, const char *name)
 {
-	for (struct function *f = s->functions; f; f = f->next)
-		if (!strcmp(f->name, name))
-			return f->gone ? NULL : f;
-	return NULL;
-}
+	uint32_t hash = s->functions ? hash_text(0, name) : 0;
 
-static bool has_function(const struct state *s, const char *name)
-{
-	for (const struct function *f = s->functions; f; f = f->next)
-		if (!strcmp(f->name, name))
-			return true;
-	return false;
+	for (struct function *f = s->functions; f; f = f->next)
+		if (f->hash == hash && !strcmp(f->name, name))
+			return f;
+	return NULL;
 }
 
 static struct outcome call(struct walk *w, struct state *s, const struct function *f, const struct args *a, size_t first, const struct value *in)
@@ -410,9 +406,9 @@ static struct outcome walk_simple(struct walk *w, struct state *s, const struct 
 	struct plumbing p = { 0 };
 	bool was_piped = w->piped;
 
-	for (const struct sh_word *x = c->words; x; x = x->next)
+	for (const struct sh_word *x = c->words; x && !w->spent; x = x->next)
 		expand_word(w, s, x, &a);
-	for (const struct sh_assign *x = c->assigns; x; x = x->next)
+	for (const struct sh_assign *x = c->assigns; x && !w->spent; x = x->next)
 		assign(w, s, x, a.n == 0);
 	plumb(w, s, c->redirects, &p);
 	if (p.has_in)
@@ -459,14 +455,14 @@ static struct value join_output(struct walk *w, struct value a, struct value b)
 		return a.known && !a.packed && a.len == 0 ? b : value_unknown();
 	if (!b.len)
 		return a;
-	return value_of(w, keep_printf(w->mem, "%s%s", a.text, b.text), a.len + b.len);
+	return value_join(w, &a, &b);
 }
 
 static struct outcome walk_sequence(struct walk *w, struct state *s, const struct sh_command *c, const struct value *in)
 {
 	struct outcome o = { .status = 0, .out = value_of(w, "", 0) };
 
-	for (; c; c = c->next) {
+	for (; c && !w->spent; c = c->next) {
 		struct outcome one = walk_command(w, s, c, in);
 
 		o.out = join_output(w, o.out, one.out);
@@ -586,7 +582,8 @@ static struct outcome walk_if(struct walk *w, struct state *s, const struct sh_c
 /* Names that a body gives values to: after one round they are not what they were. */
 static void forget_assigned(struct walk *w, struct state *s, const struct sh_command *c)
 {
-	for (; c; c = c->next) {
+	for (; c && !w->spent; c = c->next) {
+		work(w, 1);
 		for (const struct sh_assign *a = c->assigns; a; a = a->next)
 			var_forget(w, s, a->name);
 		if (c->kind == SH_FOR || c->kind == SH_SELECT)
@@ -673,7 +670,7 @@ static struct outcome walk_case(struct walk *w, struct state *s, const struct sh
 
 	if (subject.followed)
 		uncertain(w, &subject, "which branch is taken depends on a variable or a substitution");
-	for (const struct sh_case_item *i = c->items; i; i = i->next) {
+	for (const struct sh_case_item *i = c->items; i && !w->spent; i = i->next) {
 		bool matches = false, maybe = !sure;
 		struct state branch;
 
@@ -717,7 +714,7 @@ static void walk_condition(struct walk *w, struct state *s, const struct sh_comm
 	static const char *const numeric[] = { "-eq", "-ne", "-lt", "-le", "-gt", "-ge" };
 	const struct sh_word *prev = NULL;
 
-	for (const struct sh_word *x = c->words; x; prev = x, x = x->next) {
+	for (const struct sh_word *x = c->words; x && !w->spent; prev = x, x = x->next) {
 		struct arg a = expand_one(w, s, x);
 		bool arithmetic = false;
 
@@ -797,10 +794,10 @@ static struct outcome walk_kind(struct walk *w, struct state *s, const struct sh
 			s->umbrella = "not all functions are followed";
 			return o;
 		}
-		if (has_function(s, c->name)) /* it may not be possible to take its place */
+		if (find_function(s, c->name)) /* it may not be possible to take its place */
 			s->shadowed = true;
 		f = keep_bytes(w->mem, sizeof *f);
-		*f = (struct function){ .next = s->functions, .name = c->name, .body = c->child };
+		*f = (struct function){ .next = s->functions, .name = c->name, .hash = hash_text(0, c->name), .body = c->child };
 		s->functions = f;
 		return (struct outcome){ .status = 0, .out = value_of(w, "", 0) };
 	case SH_CONDITION:
@@ -856,6 +853,9 @@ struct outcome walk_text(struct walk *w, struct state *s, const char *text, size
 	uint32_t where;
 
 	if (too_much(w, &place))
+		return o;
+	work(w, WORK_PARSE + len / 8);
+	if (w->spent)
 		return o;
 	if (sh_parse(text, len, &script, &where, &err) < 0) {
 		uncertain(w, &place, "text that a shell would run cannot be read: %s", err.msg);

@@ -18,11 +18,13 @@
 
 enum {
 	SHW_DEPTH = 24,        /* scripts within scripts, functions, carriers */
-	SHW_STEPS = 20000,     /* commands looked at, in all */
+	SHW_WORK = 1 << 17,    /* in all; see work() */
 	SHW_VALUE_MAX = 65536, /* of a constant that is followed */
 	SHW_ARGS_MAX = 4096,
 	SHW_ALTERNATIVES = 256,
-	SHW_NAMES = 200,       /* of variables, of functions: they are looked up in lists */
+	SHW_NAMES = 200,       /* of variables, of functions, of files: every branch has its own list of them */
+	SHW_EFFECTS = 512,
+	SHW_REASONS = 64,
 };
 
 /* Text that is known, or not. */
@@ -51,6 +53,7 @@ struct args {
 struct var {
 	struct var *next;
 	const char *name;
+	uint32_t hash;         /* of the name: lists are searched by it */
 	bool set, array;
 	struct value value;    /* of an array its first item */
 	struct value *items;
@@ -61,6 +64,7 @@ struct var {
 struct file {                  /* that the script itself has written */
 	struct file *next;
 	const char *path;
+	uint32_t hash;
 	struct value content;
 	const char *program;   /* it is a copy of, or a link to, this one; or NULL */
 };
@@ -68,8 +72,8 @@ struct file {                  /* that the script itself has written */
 struct function {
 	struct function *next;
 	const char *name;
+	uint32_t hash;
 	const struct sh_command *body;
-	bool gone;
 };
 
 struct state {
@@ -89,6 +93,7 @@ struct state {
 struct memory;
 struct memory *memory_new(void);
 void memory_free(struct memory *m);
+size_t memory_taken(const struct memory *m); /* bytes */
 void *keep_bytes(struct memory *m, size_t n);
 char *keep_text(struct memory *m, const char *s, size_t n);
 char *keep_printf(struct memory *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -99,14 +104,25 @@ struct walk {
 	struct sh_verdict *v;
 	struct memory *mem;
 	size_t room_effects, room_reasons;
-	unsigned depth, steps;
-	unsigned n_vars, n_functions;
+	unsigned depth;
+	size_t work;           /* done so far, beside what memory was taken */
+	bool spent;            /* no more: nothing is looked at any further, and a reason says so */
+	unsigned n_vars, n_functions, n_files;
+	uint32_t effect_hash[SHW_EFFECTS], reason_hash[SHW_REASONS];
 	bool looking;          /* links are being followed: not again */
 	bool piped;            /* standard output is a pipe, not a terminal */
 	/* Within text of a word, places are that word's. */
 	bool nested;
 	uint32_t at, len;
 };
+
+/* What hostile text can make us do is paid for, so that time is bounded: a unit is about a quarter of a microsecond, and memory counts
+ * by itself.  Whoever repeats something as often as the text says pays and asks whether to go on; what is left out
+ * then is uncertain, and that has been said. */
+enum { WORK_COMMAND = 8, WORK_PARSE = 16 };
+void work(struct walk *w, size_t units);
+bool spent(struct walk *w);
+uint32_t hash_text(uint32_t seed, const char *s);
 
 /* state.c */
 struct var *var_find(const struct state *s, const char *name);
@@ -118,6 +134,7 @@ void state_join(struct walk *w, struct state *into, const struct state *other); 
 struct file *file_find(const struct state *s, const char *path);
 void file_set(struct walk *w, struct state *s, const char *path, struct value content, const char *program);
 struct value value_of(struct walk *w, const char *text, size_t len);
+struct value value_join(struct walk *w, const struct value *a, const struct value *b); /* both known */
 static inline struct value value_unknown(void)
 {
 	return (struct value){ 0 };
