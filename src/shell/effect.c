@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* effect.c - from a role and a word to an effect, and whether it is forbidden. */
+#include "shell/places.h"
 #include "shell/walk.h"
 
 #include "base/text.h"
@@ -105,15 +106,6 @@ const char *path_resolve(struct walk *w, const struct state *s, const char *path
 	return keep_text(w->mem, out.len ? cs_buf_text(&out) : "/", out.len ? out.len : 1);
 }
 
-static bool is_within(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (n == 1)
-		return true;
-	return !strncmp(path, dir, n) && (path[n] == '/' || !path[n]);
-}
-
 static bool is_harmless_device(const char *path)
 {
 	static const char *const ok[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/random",
@@ -124,76 +116,6 @@ static bool is_harmless_device(const char *path)
 			return true;
 	/* 63.N is a process substitution's (expand.c); others could be open on anything. */
 	return !strncmp(path, "/dev/fd/63.", 11) || !strcmp(path, "/dev/fd/0") || !strcmp(path, "/dev/fd/1") || !strcmp(path, "/dev/fd/2");
-}
-
-/* Files that others run, obey or believe by themselves. */
-static bool is_persistent(const char *path)
-{
-	static const char *const names[] = { ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc",
-					     ".cshrc", ".tcshrc", ".login", ".xinitrc", ".xsession", ".inputrc", ".gitconfig", ".vimrc", ".exrc", ".npmrc",
-					     ".pypirc", ".netrc", ".pam_environment", "authorized_keys", "authorized_keys2", ".rhosts", ".shosts", "sudoers",
-					     "rc.local", ".mcp.json", ".curlrc", ".wgetrc", ".screenrc", ".tmux.conf" };
-	static const char *const dirs[] = { "/etc/cron.d", "/etc/cron.daily", "/etc/cron.hourly", "/etc/cron.weekly", "/etc/cron.monthly", "/var/spool/cron",
-					    "/etc/systemd", "/lib/systemd", "/usr/lib/systemd", "/run/systemd", "/etc/init.d", "/etc/rc.d", "/etc/profile.d",
-					    "/etc/sudoers.d", "/etc/pam.d", "/etc/ld.so.conf.d", "/etc/udev", "/etc/xdg/autostart", "/etc/ssh" };
-	static const char *const below[] = { "/.git/hooks/", "/.config/autostart/", "/.config/systemd/", "/.ssh/", "/.config/fish/", "/.local/share/systemd/",
-					     "/.claude/", "/.cursor/", "/.vscode/", "/.github/workflows/", "/.config/git/" };
-	static const char *const files[] = { "/etc/crontab", "/etc/profile", "/etc/bash.bashrc", "/etc/environment", "/etc/ld.so.preload", "/etc/hosts",
-					     "/etc/passwd", "/etc/shadow", "/etc/group", "/etc/sudoers", "/etc/inittab", "/etc/anacrontab" };
-	const char *base = strrchr(path, '/');
-
-	for (size_t i = 0; base && i < sizeof names / sizeof *names; i++)
-		if (!strcmp(base + 1, names[i]))
-			return true;
-	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++)
-		if (is_within(path, dirs[i]))
-			return true;
-	for (size_t i = 0; i < sizeof below / sizeof *below; i++)
-		if (strstr(path, below[i]))
-			return true;
-	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-		if (!strcmp(path, files[i]))
-			return true;
-	return false;
-}
-
-/* Could a name that the pattern matches end so? */
-static bool may_end_with(const char *pattern, const char *end)
-{
-	size_t n = strlen(pattern), m = strlen(end);
-
-	for (size_t i = 1; i <= n && i <= m; i++) {
-		char c = pattern[n - i];
-
-		if (c == '*' || c == ']')
-			return true;
-		if (c != '?' && c != end[m - i])
-			return false;
-	}
-	return n >= m;
-}
-
-/* Could a directory on the way be one that holds secrets? Names that begin with a dot are doubted elsewhere. */
-static bool may_be_below(const char *path)
-{
-	static const char *const places[] = { "/proc", "/run/secrets", "/var/run/secrets", "/etc/ssl/private", "/etc/ssh", "/etc/sudoers.d", "/dev" };
-	char start[256];
-
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		const char *p = path, *q = places[i];
-
-		/* As many components of the path as the place has. */
-		for (; *q; q++)
-			if (*q == '/' && *p)
-				p += 1 + strcspn(p + 1, "/");
-		if ((size_t)(p - path) >= sizeof start)
-			return true;
-		memcpy(start, path, (size_t)(p - path));
-		start[p - path] = 0;
-		if (fnmatch(start, places[i], FNM_PATHNAME) == 0)
-			return true;
-	}
-	return false;
 }
 
 /* Commands that show names, sizes and times of files, and nothing of what they hold. */
@@ -207,62 +129,16 @@ static bool only_lists(const char *by)
 	return false;
 }
 
-/* Where secrets lie, whatever the policy says. */
-static bool is_builtin_secret(const char *path, bool pattern)
-{
-	static const char *const files[] = { "/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers", "/etc/krb5.keytab", "/etc/security/opasswd", "/proc/kcore", "/dev/mem", "/dev/kmem", "/dev/port" };
-	static const char *const below[] = { "/.ssh/", "/.gnupg/", "/.aws/", "/.azure/", "/.config/gcloud/", "/.kube/", "/.docker/config.json", "/.password-store/",
-					     "/.mozilla/", "/.config/google-chrome/", "/.config/chromium/", "/.local/share/keyrings/", "/etc/ssl/private/",
-					     "/etc/ssh/ssh_host_", "/var/run/secrets/", "/run/secrets/", "/.config/gh/", "/.config/op/", "/.terraform.d/", "/.config/rclone/",
-					     "/etc/sudoers.d/", "/.vault-token/", "/.config/hub/", "/.cargo/credentials" };
-	static const char *const names[] = { ".env", ".netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa",
-					     "credentials", ".bash_history", ".zsh_history", ".python_history", ".mysql_history", ".psql_history", "secrets.yml",
-					     "secrets.yaml", "master.key", ".htpasswd", ".my.cnf", "shadow", ".envrc", ".s3cfg", ".boto", ".vault-token", "credentials.json", ".ash_history", ".histfile" };
-	static const char *const ends[] = { ".pem", ".key", ".p12", ".pfx", ".kdbx", ".keystore", ".jks" };
-	const char *base = strrchr(path, '/');
-	size_t n = strlen(path);
-
-	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-		if (!strcmp(path, files[i]))
-			return true;
-	for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
-		size_t m = strlen(below[i]) - 1;
-
-		if (strstr(path, below[i]) || (n >= m && below[i][m] == '/' && !strncmp(path + n - m, below[i], m))) /* the directory itself */
-			return true;
-	}
-	for (size_t i = 0; base && i < sizeof names / sizeof *names; i++)
-		if (pattern ? fnmatch(base + 1, names[i], FNM_PERIOD) == 0 : !strcmp(base + 1, names[i]))
-			return true;
-	for (size_t i = 0; pattern && i < sizeof files / sizeof *files; i++)
-		if (fnmatch(path, files[i], FNM_PATHNAME | FNM_PERIOD) == 0)
-			return true;
-	for (size_t i = 0; pattern && base && i < sizeof ends / sizeof *ends; i++)
-		if (may_end_with(base + 1, ends[i]) && !is_within(path, "/usr") && !is_within(path, "/etc/ssl/certs"))
-			return true;
-	if (pattern && may_be_below(path))
-		return true;
-	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		if (n > strlen(ends[i]) && !strcmp(path + n - strlen(ends[i]), ends[i]) && strncmp(path, "/etc/ssl/certs/", 15) && strncmp(path, "/usr/", 5))
-			return true;
-	if (base && !strncmp(base + 1, ".env.", 5) && strcmp(base + 1, ".env.example") && strcmp(base + 1, ".env.sample"))
-		return true;
-	/* Of other processes, and of this one: the environment, memory, descriptors. */
-	if (!strncmp(path, "/proc/", 6) && (strstr(path, "/environ") || strstr(path, "/mem") == path + n - 4 || strstr(path, "/fd/") || strstr(path, "/root") || strstr(path, "/cwd")))
-		return strncmp(path, "/proc/meminfo", 13) != 0;
-	return false;
-}
-
 static bool is_secret(const struct walk *w, const char *path, bool pattern)
 {
 	const char *base = strrchr(path, '/');
 
-	if (is_builtin_secret(path, pattern))
+	if (sh_is_secret(path, pattern))
 		return true;
 	for (size_t i = 0; i < w->policy->n_secrets; i++) {
 		const char *p = w->policy->secrets[i];
 
-		if (*p == '/' ? is_within(path, p) : !strchr(p, '/') && base && (cs_glob(p, base + 1) || (pattern && fnmatch(base + 1, p, FNM_PERIOD) == 0)))
+		if (*p == '/' ? sh_within(path, p) : !strchr(p, '/') && base && (cs_glob(p, base + 1) || (pattern && fnmatch(base + 1, p, FNM_PERIOD) == 0)))
 			return true;
 	}
 	return false;
@@ -274,9 +150,9 @@ static bool holds_secrets(const struct walk *w, const char *path)
 	static const char *const places[] = { "/etc/shadow", "/root", "/home", "/proc", "/run/secrets" };
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-		if (is_within(places[i], path) || is_within(path, "/proc"))
+		if (sh_within(places[i], path) || sh_within(path, "/proc"))
 			return true;
-	return w->policy->home && is_within(w->policy->home, path);
+	return w->policy->home && sh_within(w->policy->home, path);
 }
 
 static bool may_read(const struct walk *w, const char *path)
@@ -284,7 +160,7 @@ static bool may_read(const struct walk *w, const char *path)
 	if (!w->policy->roots)
 		return true;
 	for (size_t i = 0; i < w->policy->n_roots; i++)
-		if (is_within(path, w->policy->roots[i]))
+		if (sh_within(path, w->policy->roots[i]))
 			return true;
 	return false;
 }
@@ -292,7 +168,7 @@ static bool may_read(const struct walk *w, const char *path)
 static bool is_own(const struct walk *w, const char *path)
 {
 	for (size_t i = 0; i < w->policy->n_own; i++)
-		if (is_within(path, w->policy->own[i]))
+		if (sh_within(path, w->policy->own[i]))
 			return true;
 	return false;
 }
@@ -301,8 +177,8 @@ static bool is_scratch(const struct walk *w, const char *path)
 {
 	const char *ws = w->policy->workspace ? w->policy->workspace : w->policy->cwd;
 
-	return (ws && is_within(path, ws) && strcmp(ws, "/")) || (is_within(path, "/tmp") && strcmp(path, "/tmp")) ||
-	       (is_within(path, "/var/tmp") && strcmp(path, "/var/tmp")) || (is_within(path, "/dev/shm") && strcmp(path, "/dev/shm"));
+	return (ws && sh_within(path, ws) && strcmp(ws, "/")) || (sh_within(path, "/tmp") && strcmp(path, "/tmp")) ||
+	       (sh_within(path, "/var/tmp") && strcmp(path, "/var/tmp")) || (sh_within(path, "/dev/shm") && strcmp(path, "/dev/shm"));
 }
 
 static bool is_endless(const char *path)
@@ -327,7 +203,7 @@ static void effect_read(struct walk *w, const struct arg *a, const char *path, c
 		effect_add(w, SH_EFFECT_SECRET, path, by, a, "secrets may not be read");
 		return;
 	}
-	if (is_within(path, "/dev") && strcmp(path, "/dev"))
+	if (sh_within(path, "/dev") && strcmp(path, "/dev"))
 		effect_add(w, SH_EFFECT_DEVICE, path, by, a, NULL), uncertain(w, a, "%s is a device", path);
 	effect_add(w, SH_EFFECT_READ, path, by, a, NULL);
 	if (!may_read(w, path))
@@ -347,11 +223,11 @@ static void effect_change(struct walk *w, enum sh_effect_kind kind, const struct
 		return;
 	if (is_own(w, path))
 		why = "the policy's own files may not be changed";
-	else if (is_within(path, "/dev") && !is_within(path, "/dev/shm"))
+	else if (sh_within(path, "/dev") && !sh_within(path, "/dev/shm"))
 		kind = SH_EFFECT_DEVICE, why = "devices may not be written";
-	else if (kind == SH_EFFECT_WRITE && is_persistent(path))
+	else if (kind == SH_EFFECT_WRITE && sh_is_persistent(path))
 		kind = SH_EFFECT_PERSISTENCE, why = "what others run or obey by themselves may not be changed";
-	else if (is_within(path, "/proc") || is_within(path, "/sys"))
+	else if (sh_within(path, "/proc") || sh_within(path, "/sys"))
 		kind = SH_EFFECT_SYSTEM, why = "the kernel's settings may not be changed";
 	else if (!is_scratch(w, path) && kind == SH_EFFECT_DELETE)
 		why = "nothing outside of the workspace may be deleted";
@@ -668,6 +544,8 @@ static void judge_does(struct walk *w, struct state *s, const struct args *a, si
 		effect_add(w, SH_EFFECT_WRITE, s->cwd ? s->cwd : "", by, &a->v[first], NULL);
 		uncertain(w, &a->v[first], "%s writes files in the directory", by);
 	}
+	if (f->does & SH_DOES_ENVIRONMENT)
+		uncertain(w, &a->v[first], "%s shows the environment, which may hold secrets", by);
 	if (f->does & SH_DOES_TERMINAL && !w->piped)
 		uncertain(w, &a->v[first], "on a terminal %s runs a pager, or takes commands", by);
 	if (f->does & SH_DOES_UNKNOWN)
@@ -791,62 +669,6 @@ static void doubt_followed(struct walk *w, const struct args *a, size_t first, c
 	sh_findings_done(&f);
 }
 
-static bool all_digits(const char *s, size_t most)
-{
-	return *s && strlen(s) <= most && strspn(s, "0123456789.-") == strlen(s);
-}
-
-/* What cannot be said in a row: commands that show the environment, do not end, or ask others. */
-static void doubt_habits(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_findings *f)
-{
-	const char *by = name_of(a, first);
-	const struct arg *at = &a->v[first];
-	size_t operands = 0;
-
-	(void)s;
-	for (size_t i = first + 1; i < a->n; i++)
-		operands += a->v[i].known != SH_LITERAL || a->v[i].text[0] != '-';
-	if ((!strcmp(by, "env") && !f->command_at) || (!strcmp(by, "printenv") && !operands) || !strcmp(by, "envsubst"))
-		uncertain(w, at, "%s shows the environment, which may hold secrets", by);
-	if (!strcmp(by, "valgrind") || !strcmp(by, "pkgconf") || !strcmp(by, "pkg-config"))
-		uncertain(w, at, "%s obeys files of the directory, or the environment", by);
-	if (!strcmp(by, "top"))
-		uncertain(w, at, "top makes a directory for its settings");
-	if (!strcmp(by, "yes") || !strcmp(by, "setsid"))
-		uncertain(w, at, *by == 'y' ? "%s does not end" : "%s leaves a process of its own", by);
-	for (size_t i = first + 1; i < a->n; i++) {
-		const char *t = a->v[i].known == SH_LITERAL ? a->v[i].text : "";
-
-		/* Changes the archive that it reads. */
-		if (!strcmp(by, "tar") && (!strncmp(t, "--del", 5) || !strncmp(t, "--cat", 5) || !strncmp(t, "--con", 5) || (strchr(t, 'A') && t[0] != '/' && (*t == '-' || i == first + 1) && t[1] != '-')))
-			uncertain(w, at, "tar changes the archive");
-		if ((!strcmp(by, "test") || !strcmp(by, "[")) && a->v[i].known != SH_LITERAL && (a->v[i].known != SH_PREFIX || !*t) && a->n - first == (size_t)(*by == '[' ? 4 : 3) &&
-		    i == first + 1)
-			uncertain(w, at, "%s: the operator is not known here", by);
-		if ((!strcmp(by, "test") || !strcmp(by, "[")) && (a->v[i].known == SH_PATTERN || a->v[i].known == SH_DYNAMIC))
-			uncertain(w, at, "%s: what is not one word may be an expression", by);
-		/* -p sets times back, -m shows what is wrong in a file, -C and -f do more. */
-		if (!strcmp(by, "file") && *t == '-' && (t[1] == '-' ? !strncmp(t, "--p", 3) || !strncmp(t, "--ma", 4) || !strncmp(t, "--f", 3) : strpbrk(t, "pmfC") != NULL))
-			uncertain(w, at, "file: this option changes times, or reads other files");
-		if (!strcmp(by, "seq") && *t != '-' && !all_digits(t, 8))
-			uncertain(w, at, "how long this goes on is not known here");
-		if (!strcmp(by, "printenv") && *t != '-' && (!*t || strcasestr(t, "token") || strcasestr(t, "secret") || strcasestr(t, "key") || strcasestr(t, "pass") || strcasestr(t, "cred")))
-			uncertain(w, at, "printenv: this may be a secret");
-		if (!strcmp(by, "getent") && *t == '-')
-			uncertain(w, at, "getent: options are not followed");
-		if (!strcmp(by, "systemctl") && !strcmp(t, "show-environment"))
-			uncertain(w, at, "%s shows the environment, which may hold secrets", by);
-		if (!strcmp(by, "getent") && *t != '-' && strcmp(t, "passwd") && strcmp(t, "group") && strcmp(t, "protocols") && strcmp(t, "services") && i == first + 1)
-			uncertain(w, at, "getent asks for names of other machines, or for secrets");
-		/* BSD's options, without a dash: e is the environment. */
-		if (!strcmp(by, "ps") && (!strcmp(t, "-E") || (*t != '-' && strchr(t, 'e') && strspn(t, "aAcdeEfghjlmnrsSTuUvVwxXZ") == strlen(t) &&
-								   !(i > first + 1 && a->v[i - 1].text[0] == '-'))))
-			uncertain(w, at, "ps e shows the environment of processes, which may hold secrets");
-		if (!strcmp(by, "ps") && !*t)
-			uncertain(w, at, "ps: a word that may be an option is not known here");
-	}
-}
-
 struct outcome apply_findings(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in)
 {
 	struct outcome o = { .status = -1 };
@@ -865,7 +687,6 @@ struct outcome apply_findings(struct walk *w, struct state *s, const struct args
 		judge_role(w, s, a, first, &f.v[i], in);
 	judge_elsewhere(w, s, a, first, &f, in);
 	doubt_followed(w, a, first, argv, n);
-	doubt_habits(w, s, a, first, &f);
 	judge_does(w, s, a, first, &f, does_surely(w, argv, n, f.does), in);
 	if (a->endless && !f.command_at)
 		uncertain(w, &a->v[first], "%s gets more words than can be seen here", argv[0].text);

@@ -3,6 +3,7 @@
  *
  * A word that is literal in the text stays so.  What comes through a variable or a substitution is followed when
  * it is a constant, and marked: it may show that something is forbidden, and never that all is well. */
+#include "shell/places.h"
 #include "shell/walk.h"
 
 #include <ctype.h>
@@ -350,16 +351,6 @@ void scan_index(struct walk *w, struct state *s, const struct sh_word *index)
 	uncertain(w, &a, "an index is evaluated as arithmetic");
 }
 
-static bool names_secret(const char *name)
-{
-	static const char *const parts[] = { "TOKEN", "SECRET", "PASSW", "PASSPHRASE", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL", "AUTH_SOCK" };
-
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		if (strcasestr(name, parts[i]))
-			return true;
-	return false;
-}
-
 /* Expansions that evaluate a value, whatever it is used for. */
 static void doubt_param(struct walk *w, struct state *s, const struct sh_param *q, const struct sh_place *place)
 {
@@ -378,7 +369,7 @@ static void doubt_param(struct walk *w, struct state *s, const struct sh_param *
 			if (a.known != SH_LITERAL || a.followed || strspn(a.text, "0123456789- ") != strlen(a.text))
 				uncertain(w, &at, "a value that is not known here is evaluated as arithmetic");
 		}
-	if (!q->length && !var_find(s, q->name) && names_secret(q->name))
+	if (!q->length && !var_find(s, q->name) && sh_names_secret(q->name))
 		uncertain(w, &at, "%s may hold a secret", q->name);
 }
 

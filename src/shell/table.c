@@ -68,6 +68,8 @@ static void apply_with(const struct sh_table *t, const struct sh_arg *argv, size
 	tbl_apply_row(&r);
 	if (r.no_pager)
 		ret->does &= ~(unsigned)SH_DOES_TERMINAL;
+	if (ret->command_at) /* it is given to that, and not shown */
+		ret->does &= ~(unsigned)SH_DOES_ENVIRONMENT;
 }
 
 /* Whether this layer alone says anything of the command or its subcommands. */

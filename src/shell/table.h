@@ -59,6 +59,7 @@ enum sh_does {
 	SH_DOES_UNKNOWN = 1 << 9,
 	SH_DOES_BUILTIN_STATE = 1 << 10, /* changes the shell itself: cd, export, alias, set */
 	SH_DOES_TERMINAL = 1 << 12,  /* on a terminal it runs a pager, or takes commands as pagers do; not when its output is a pipe */
+	SH_DOES_ENVIRONMENT = 1 << 13, /* shows the environment, unless it runs a command */
 	SH_DOES_SECRET = 1 << 11,    /* shows secrets: printenv and the like do not; gpg --export-secret-keys does */
 };
 

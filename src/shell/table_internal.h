@@ -14,11 +14,15 @@ enum sh_form {
 	SH_FORM_NAME,    /* of a variable: a subscript would be evaluated */
 	SH_FORM_REMOTE,  /* host:path is a HOST, a path has the role */
 	SH_FORM_REST,    /* COMMAND: this word and all that follow */
+	SH_FORM_REST_C,  /* ... or -c and text for a shell: flock */
 	SH_FORM_JOIN,    /* SHELL: this word and all that follow, with blanks between */
 	SH_FORM_UNTIL,   /* COMMAND: up to ; or {} + */
 	SH_FORM_ENVS,    /* as many NAME=VALUE as there are */
 	SH_FORM_BY_MODE, /* the second role if the row's first mode is set: tar -f */
 	SH_FORM_FIXED,   /* no operand: `lang` is the text itself. Behind all others. */
+	SH_FORM_COUNT,   /* a number that says how long it goes on: small ones only */
+	SH_FORM_SHOWN,   /* the name of a variable whose value is shown */
+	SH_FORM_LETTERS, /* options without a dash: `lang` is those that are not known, '/', those that take an argument */
 	SH_FORM_REPLACE, /* the text that is replaced in the command's words */
 	SH_FORM_MAX
 };
@@ -33,8 +37,8 @@ struct sh_slot {
 	uint32_t lang;         /* into strings; 0: none */
 };
 
-/* What follows is operands; alone on the line, it shows something and no more. */
-enum { SH_LAST_END = 1, SH_LAST_ONLY = 2 };
+/* What follows is operands; alone on the line, it shows something and no more; it is one behind -- as well. */
+enum { SH_LAST_END = 1, SH_LAST_ONLY = 2, SH_LAST_ALWAYS = 4 };
 enum { SH_ARG_NONE, SH_ARG_NEEDED, SH_ARG_ATTACHED };
 
 struct sh_opt {

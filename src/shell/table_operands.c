@@ -123,7 +123,7 @@ static void assign_unsure(struct tbl_run *r, const struct layout *l, int count)
 
 static bool ends_in_rest(const struct layout *l)
 {
-	return l->n && (l->slot[l->n - 1].form == SH_FORM_REST || l->slot[l->n - 1].form == SH_FORM_JOIN);
+	return l->n && (l->slot[l->n - 1].form == SH_FORM_REST || l->slot[l->n - 1].form == SH_FORM_REST_C || l->slot[l->n - 1].form == SH_FORM_JOIN);
 }
 
 /* NAME=VALUE before a command. Returns how many. */

@@ -83,6 +83,7 @@ static const struct {
 	{ "process", SH_DOES_PROCESS }, { "device", SH_DOES_DEVICE }, { "write_cwd", SH_DOES_WRITE_CWD },
 	{ "exec_cwd", SH_DOES_EXEC_CWD }, { "stdin_code", SH_DOES_READ_STDIN_CODE }, { "system", SH_DOES_SYSTEM },
 	{ "unknown", SH_DOES_UNKNOWN }, { "state", SH_DOES_BUILTIN_STATE }, { "secret", SH_DOES_SECRET }, { "terminal", SH_DOES_TERMINAL },
+	{ "environment", SH_DOES_ENVIRONMENT },
 	{ "appends", SH_ALSO_APPENDS }, { "stdin_words", SH_ALSO_STDIN_WORDS },
 }, flag_names[] = {
 	{ "gnu", SH_ROW_GNU }, { "stop", SH_ROW_STOP }, { "words", SH_ROW_WORDS }, { "noopt", SH_ROW_NOOPT },
@@ -143,6 +144,8 @@ static const struct {
 	{ "name", SH_ROLE_INERT, SH_FORM_NAME, SH_ONE },       { "assign", SH_ROLE_ENV, SH_FORM_NAME, SH_ONE },
 	{ "command", SH_ROLE_COMMAND, SH_FORM_REST, SH_MANY }, { "command;", SH_ROLE_COMMAND, SH_FORM_UNTIL, SH_MANY },
 	{ "env*", SH_ROLE_ENV, SH_FORM_ENVS, SH_MANY },        { "replace", SH_ROLE_INERT, SH_FORM_REPLACE, SH_ONE },
+	{ "command-c", SH_ROLE_COMMAND, SH_FORM_REST_C, SH_MANY }, { "count", SH_ROLE_INERT, SH_FORM_COUNT, SH_ONE },
+	{ "shown", SH_ROLE_INERT, SH_FORM_SHOWN, SH_ONE },
 };
 
 /* [@|remote:] ROLE[+ROLE] [-] [?|...] */
@@ -183,6 +186,14 @@ static int read_slot(struct reader *r, struct word w, struct sh_slot *ret)
 			*ret = s;
 			return 0;
 		}
+	if (w.len > 8 && !memcmp(w.s, "letters:", 8)) {
+		if (!memchr(w.s, '/', w.len))
+			return bad(r, "'%.*s': write letters:UNKNOWN/ARGUMENT", (int)w.len, w.s);
+		s.form = SH_FORM_LETTERS;
+		s.lang = keep(r, w.s + 8, w.len - 8);
+		*ret = s;
+		return 0;
+	}
 	if (w.len > 1 && w.s[w.len - 1] == '-') {
 		s.dash = 1;
 		w.len--;
@@ -298,39 +309,52 @@ static int read_arguments(struct reader *r, const char *s, size_t len, struct sh
 	}
 }
 
-/* Suffixes, from the end: :mode !does /end. */
+/* Where the last suffix of the word begins (behind its mark), or 0. */
+static size_t last_suffix(struct word w)
+{
+	static const char *const slashes[] = { "end", "only", "always", "nopager" };
+	size_t i = w.len;
+
+	while (i > 1 && (isalnum((unsigned char)w.s[i - 1]) || w.s[i - 1] == '_'))
+		i--;
+	if (i < 3 || i == w.len)
+		return 0;
+	if (w.s[i - 1] == '!')
+		return i;
+	for (size_t k = 0; w.s[i - 1] == '/' && k < sizeof slashes / sizeof *slashes; k++)
+		if (is((struct word){ w.s + i, w.len - i }, slashes[k]))
+			return i;
+	/* code:LANG and remote:ROLE are roles */
+	if (w.s[i - 1] != ':' || (i >= 6 && !memcmp(w.s + i - 5, "code:", 5)) || (i >= 8 && !memcmp(w.s + i - 7, "remote:", 7)))
+		return 0;
+	return i;
+}
+
+static int read_suffix(struct reader *r, char mark, struct word w, struct sh_opt *o)
+{
+	if (mark == '!')
+		return read_does(r, w, &o->does);
+	if (mark == ':')
+		return read_mode(r, w, &o->modes);
+	if (is(w, "nopager"))
+		o->does |= SH_ALSO_NO_PAGER;
+	else
+		o->last |= is(w, "end") ? SH_LAST_END : is(w, "only") ? SH_LAST_ONLY : SH_LAST_ALWAYS;
+	return 0;
+}
+
+/* :mode !does /end.  From left to right, since the order of modes matters: the first of a row decides what a/b is. */
 static int read_suffixes(struct reader *r, struct word *w, struct sh_opt *o)
 {
-	for (;;) {
-		size_t i = w->len;
-		struct word tail;
-		int e = 0;
+	size_t i = last_suffix(*w);
+	struct word tail = { w->s + i, w->len - i };
+	int e;
 
-		while (i > 1 && (isalnum((unsigned char)w->s[i - 1]) || w->s[i - 1] == '_'))
-			i--;
-		if (i < 3 || i == w->len)
-			return 0;
-		tail = (struct word){ w->s + i, w->len - i };
-		if (w->s[i - 1] == '!') {
-			e = read_does(r, tail, &o->does);
-		} else if (w->s[i - 1] == '/' && is(tail, "end")) {
-			o->last |= SH_LAST_END;
-		} else if (w->s[i - 1] == '/' && is(tail, "only")) {
-			o->last |= SH_LAST_ONLY;
-		} else if (w->s[i - 1] == '/' && is(tail, "nopager")) {
-			o->does |= SH_ALSO_NO_PAGER;
-		} else if (w->s[i - 1] == ':') {
-			/* code:LANG and remote:ROLE are roles */
-			if ((i >= 6 && !memcmp(w->s + i - 5, "code:", 5)) || (i >= 8 && !memcmp(w->s + i - 7, "remote:", 7)))
-				return 0;
-			e = read_mode(r, tail, &o->modes);
-		} else {
-			return 0;
-		}
-		if (e < 0)
-			return e;
-		w->len = i - 1;
-	}
+	if (!i)
+		return 0;
+	w->len = i - 1;
+	e = read_suffixes(r, w, o);
+	return e < 0 ? e : read_suffix(r, w->s[i - 1], tail, o);
 }
 
 static int read_option(struct reader *r, struct word w)
@@ -394,9 +418,9 @@ static int close_pattern(struct reader *r)
 		if (fixed && v[i].form != SH_FORM_FIXED)
 			return bad(r, "a fixed text stands behind the operands");
 		fixed += v[i].form == SH_FORM_FIXED;
-		if (many && v[i].repeat != SH_ONE && v[i].form != SH_FORM_REST)
+		if (many && v[i].repeat != SH_ONE && v[i].form != SH_FORM_REST && v[i].form != SH_FORM_REST_C)
 			return bad(r, "after '...' only single operands can follow");
-		if ((v[i].form == SH_FORM_REST || v[i].form == SH_FORM_JOIN) && i + 1u < r->open.n_slots)
+		if ((v[i].form == SH_FORM_REST || v[i].form == SH_FORM_REST_C || v[i].form == SH_FORM_JOIN) && i + 1u < r->open.n_slots)
 			return bad(r, "this takes all that follows; put it last");
 		many += v[i].repeat == SH_MANY && v[i].form != SH_FORM_ENVS;
 	}

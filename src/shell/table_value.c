@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table_value.c - from a word and its place to findings. */
+#include "shell/places.h"
 #include "shell/table_run.h"
 
 #include "base/mem.h"
@@ -218,6 +219,35 @@ static void emit_remote(struct tbl_run *r, const struct sh_table *t, const struc
 	}
 }
 
+static void value_count(struct tbl_run *r, size_t i, const char *text, enum sh_known known)
+{
+	if (known != SH_LITERAL || !*text || strlen(text) > 8 || strspn(text, "0123456789.-+") != strlen(text))
+		tbl_unknown(r, i, "'%s': how long %s goes on is not known here");
+}
+
+/* ps aux: whether it is a word of such letters, or the argument of one that came before. */
+static void value_letters(struct tbl_run *r, const char *lang, size_t i, const char *text, enum sh_known known)
+{
+	const char *takes = strchr(lang, '/') + 1;
+	const struct sh_arg *before = &r->argv[i - 1];
+
+	if (known != SH_LITERAL) {
+		tbl_unknown(r, i, "'%s' may be an option of %s");
+		return;
+	}
+	if (i > 1 && before->known == SH_LITERAL && isalpha((unsigned char)before->text[0])) {
+		size_t n = strcspn(before->text, takes);
+
+		if (before->text[n] && !before->text[n + 1])
+			return;
+	}
+	for (; *text && !strchr(takes, *text); text++)
+		if (memchr(lang, *text, (size_t)(takes - 1 - lang))) {
+			tbl_unknown(r, i, "'%s': an option of %s that is not followed");
+			return;
+		}
+}
+
 /* text is the part of word i that is meant. */
 void tbl_value(struct tbl_run *r, const struct sh_table *t, const struct sh_slot *s, size_t i, const char *text)
 {
@@ -265,9 +295,20 @@ void tbl_value(struct tbl_run *r, const struct sh_table *t, const struct sh_slot
 		else
 			r->deferred[r->n_deferred++] = (struct deferred){ t, s, i, text };
 		return;
+	case SH_FORM_COUNT:
+		value_count(r, i, text, known);
+		return;
+	case SH_FORM_SHOWN:
+		if (known != SH_LITERAL || sh_names_secret(text))
+			tbl_unknown(r, i, "'%s' may hold a secret, and %s shows it");
+		return;
+	case SH_FORM_LETTERS:
+		value_letters(r, t->strings + s->lang, i, text, known);
+		return;
 	case SH_FORM_PLAIN:
 	case SH_FORM_ENVS:
 	case SH_FORM_REST:
+	case SH_FORM_REST_C:
 	case SH_FORM_JOIN:
 	case SH_FORM_UNTIL:
 	case SH_FORM_FIXED:
@@ -329,8 +370,15 @@ static void join(struct tbl_run *r, size_t op)
 
 bool tbl_takes_rest(struct tbl_run *r, const struct sh_slot *s, size_t op)
 {
+	/* flock FILE -c TEXT */
+	if (s->form == SH_FORM_REST_C && r->n_operands == op + 2 && (tbl_is_literal(&r->argv[r->operands[op]], "-c") || tbl_is_literal(&r->argv[r->operands[op]], "--command"))) {
+		const struct sh_arg *a = &r->argv[r->operands[op + 1]];
+
+		sh_findings_add(r->f, (struct sh_finding){ .role = SH_ROLE_SHELL, .arg = r->operands[op + 1], .text = a->text, .known = a->known });
+		return true;
+	}
 	/* kubectl exec POD -- COMMAND */
-	if (s->form == SH_FORM_REST)
+	if (s->form == SH_FORM_REST || s->form == SH_FORM_REST_C)
 		tbl_command(r, r->operands[op] + tbl_is_literal(&r->argv[r->operands[op]], "--"), r->n);
 	else if (s->form == SH_FORM_JOIN)
 		join(r, op);

@@ -384,9 +384,12 @@ static void test_words(struct tbl_run *r)
 			return;
 		}
 	}
+	/* Of two words the first is the operator. */
+	if (r->n == (tbl_is_literal(&r->argv[0], "[") ? 4 : 3) && r->argv[1].known == SH_PREFIX && !*r->argv[1].text)
+		tbl_unknown(r, 1, "'%s...': the operator of %s is not known");
 	/* Alone it can be several words. */
 	for (size_t i = 1; i < r->n; i++)
-		if (r->argv[i].known == SH_DYNAMIC) {
+		if (tbl_is_many(&r->argv[i])) {
 			tbl_unknown(r, i, "%s may be an expression of %s");
 			return;
 		}
@@ -467,7 +470,7 @@ static void ordinary_words(struct tbl_run *r, size_t i)
 			}
 			continue;
 		}
-		if (!over && has_plus && known_start && a->text[0] == '+') {
+		if (has_plus && (!over || plus.o->last & SH_LAST_ALWAYS) && known_start && a->text[0] == '+') {
 			i = option(r, &plus, i, a->text + 1);
 			continue;
 		}

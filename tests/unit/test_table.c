@@ -17,7 +17,7 @@ enum { WORDS = 64 };
 
 static const char *const roles[] = { "inert", "read", "read_tree", "write", "write_dir", "delete", "delete_tree", "exec", "command", "shell", "code", "host",
 				     "url", "process", "user", "service", "package", "env", "cwd", "unknown" };
-static const char *const effects[] = { "network", "privilege", "persist", "process", "device", "write_cwd", "exec_cwd", "stdin_code", "system", "unknown", "state", "secret", "terminal" };
+static const char *const effects[] = { "network", "privilege", "persist", "process", "device", "write_cwd", "exec_cwd", "stdin_code", "system", "unknown", "state", "secret", "terminal", "environment" };
 
 /* Splits text in place. */
 static size_t split(char *s, struct sh_arg *argv)
