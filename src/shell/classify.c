@@ -68,6 +68,7 @@ void sh_classify(const char *text, size_t len, const struct sh_policy *p, struct
 	}
 	for (; kept_scripts; kept_scripts = kept_scripts->next)
 		sh_free(kept_scripts->script);
+	ret->work = w.work + memory_taken(w.mem) / WORK_BYTES;
 	memory_free(w.mem);
 	judge(ret);
 }

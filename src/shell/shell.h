@@ -66,6 +66,7 @@ struct sh_verdict {
 	struct sh_reason *reasons; /* what made it uncertain */
 	size_t n_reasons;
 	bool parsed;
+	size_t work;               /* what it took, in units of the walk's budget (walk.h) */
 };
 
 /* Follows links, for a policy that wants to know where paths really lead.  path is absolute and may hold `..` and links; found()

@@ -92,7 +92,7 @@ char *keep_printf(struct memory *m, const char *fmt, ...)
 
 bool spent(struct walk *w)
 {
-	if (!w->spent && w->work + memory_taken(w->mem) / 256 > SHW_WORK) {
+	if (!w->spent && w->work + memory_taken(w->mem) / WORK_BYTES > SHW_WORK) {
 		w->spent = true;
 		uncertain(w, NULL, "too much to look at: the rest is not");
 	}

@@ -119,7 +119,7 @@ struct walk {
 /* What hostile text can make us do is paid for, so that time is bounded: a unit is about a quarter of a microsecond, and memory counts
  * by itself.  Whoever repeats something as often as the text says pays and asks whether to go on; what is left out
  * then is uncertain, and that has been said. */
-enum { WORK_COMMAND = 8, WORK_PARSE = 16 };
+enum { WORK_COMMAND = 8, WORK_PARSE = 16, WORK_BYTES = 256 /* of memory for one */ };
 void work(struct walk *w, size_t units);
 bool spent(struct walk *w);
 uint32_t hash_text(uint32_t seed, const char *s);
