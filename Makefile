@@ -146,8 +146,8 @@ build/asan/edge/%: tests/edge/%.c $(HARNESS) $(call lib_of,asan)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(TESTFLAGS) $(asan_FLAGS) -o $@ $< tests/harness/t.c $(call lib_of,asan) $(EDGE_LIBS) $(asan_LIBS)
 # Scripts in, trees printed: for tests/shell/test_bash.py.
-PARSE_SRCS := $(addprefix src/shell/,arena.c lex.c word.c brace.c parse.c print.c same.c) src/base/buf.c src/base/err.c
-build/test/parse_tool: tests/shell/parse_tool.c $(PARSE_SRCS) src/shell/syntax.h src/shell/internal.h
+PARSE_SRCS := $(wildcard src/shell/parse*.c src/shell/word*.c) $(addprefix src/shell/,arena.c lex.c brace.c print.c same.c) src/base/buf.c src/base/err.c
+build/test/parse_tool: tests/shell/parse_tool.c $(PARSE_SRCS) src/shell/syntax.h src/shell/internal.h src/shell/word.h
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(TESTFLAGS) -O2 -o $@ $< $(PARSE_SRCS)
 # Patterns and strings in, answers out: for tests/rules/test_pattern.py.

@@ -7,8 +7,6 @@
 #include "shell/walk.h"
 
 #include <ctype.h>
-#include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,155 +108,6 @@ static void add_split(struct walk *w, struct piece *p, const struct value *v)
 	}
 }
 
-/* ---- ${...} of constants ---- */
-
-enum { CUT_MAX = 512 }; /* every part of it is tried */
-
-static char *match_cut(struct walk *w, const struct value *v, const char *pattern, bool front, bool longest)
-{
-	size_t best = SIZE_MAX;
-
-	for (size_t i = 0; i <= v->len; i++) {
-		size_t cut = longest ? v->len - i : i; /* in the order that wins */
-		char part[CUT_MAX + 1];
-
-		memcpy(part, front ? v->text : v->text + v->len - cut, cut);
-		part[cut] = 0;
-		work(w, 1 + (cut + strlen(pattern)) / 16);
-		if (w->spent)
-			return NULL;
-		if (fnmatch(pattern, part, 0) == 0) {
-			best = cut;
-			break;
-		}
-	}
-	if (best == SIZE_MAX)
-		return v->text;
-	return front ? keep_text(w->mem, v->text + best, v->len - best) : keep_text(w->mem, v->text, v->len - best);
-}
-
-static char *replace(struct walk *w, const struct value *v, const char *what, const char *with, bool all)
-{
-	struct cs_buf out CS_BUF_AUTO = CS_BUF(SHW_VALUE_MAX);
-	size_t n = strlen(what);
-	const char *s = v->text;
-
-	work(w, v->len / 16);
-	for (bool more = true; *s;) {
-		if (n && more && !strncmp(s, what, n)) {
-			cs_buf_str(&out, with);
-			s += n;
-			more = all;
-		} else {
-			cs_buf_char(&out, *s++);
-		}
-	}
-	return out.over ? NULL : keep_text(w->mem, cs_buf_text(&out), out.len);
-}
-
-static char *change_case(struct walk *w, const struct value *v, const char *op)
-{
-	char *t = keep_text(w->mem, v->text, v->len);
-
-	for (size_t i = 0; i < v->len && (i == 0 || op[1]); i++)
-		t[i] = (char)(*op == '^' ? toupper((unsigned char)t[i]) : tolower((unsigned char)t[i]));
-	return t;
-}
-
-/* "1", "-2": nothing else, since arithmetic could be anything. */
-static bool number(const struct arg *a, long *ret)
-{
-	char *end;
-
-	if (a->known != SH_LITERAL || !*a->text)
-		return false;
-	*ret = strtol(a->text, &end, 10);
-	return !*end;
-}
-
-static struct value substring(struct walk *w, struct state *s, const struct value *v, const struct sh_param *p)
-{
-	struct arg from = p->arg ? expand_one(w, s, p->arg) : (struct arg){ 0 };
-	struct arg count = p->arg2 ? expand_one(w, s, p->arg2) : (struct arg){ 0 };
-	long at = 0, n = (long)v->len;
-
-	while (from.text && *from.text == ' ')
-		from.text++;
-	if (!p->arg || !number(&from, &at) || (p->arg2 && !number(&count, &n)))
-		return value_unknown();
-	if (at < 0)
-		at += (long)v->len;
-	if (at < 0 || at > (long)v->len)
-		return value_of(w, "", 0);
-	if (n < 0)
-		n = (long)v->len + n - at;
-	if (n < 0 || at + n > (long)v->len)
-		n = (long)v->len - at;
-	return value_of(w, v->text + at, (size_t)n);
-}
-
-static struct value text_value(struct walk *w, const char *t)
-{
-	return t ? value_of(w, t, strlen(t)) : value_unknown();
-}
-
-static struct value one_value(struct walk *w, struct state *s, const struct sh_word *word)
-{
-	struct arg a = word ? expand_one(w, s, word) : (struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_LITERAL };
-
-	return a.known == SH_LITERAL ? value_of(w, a.text, strlen(a.text)) : value_unknown();
-}
-
-static struct value apply_op(struct walk *w, struct state *s, const struct sh_param *p, struct value v, bool is_set)
-{
-	const char *op = p->op ? p->op : "";
-	bool empty = is_set && v.known && v.len == 0;
-	struct value a;
-
-	if (p->length)
-		return v.known ? text_value(w, keep_printf(w->mem, "%zu", v.len)) : value_unknown();
-	if (!*op)
-		return v;
-	if (strchr("-=+?", op[*op == ':' && op[1] != 0])) {
-		bool missing = !is_set || (*op == ':' && empty);
-		char kind = op[*op == ':'];
-
-		if (is_set && !v.known && kind == '=') {
-			look_at_variable(w, s, p->name, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC });
-			var_forget(w, s, p->name);
-		}
-		if (is_set && !v.known && kind != '+')
-			return value_unknown();
-		if (kind == '+')
-			return missing ? value_of(w, "", 0) : one_value(w, s, p->arg);
-		if (!missing)
-			return v;
-		a = one_value(w, s, p->arg);
-		if (kind == '=') {
-			look_at_variable(w, s, p->name, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC });
-			var_set(w, s, p->name, a);
-		}
-		return kind == '?' ? value_unknown() : a;
-	}
-	if (!is_set || !v.known)
-		return value_unknown();
-	if (*op == ':')
-		return substring(w, s, &v, p);
-	if (*op == '^' || *op == ',')
-		return p->arg ? value_unknown() : text_value(w, change_case(w, &v, op));
-	a = one_value(w, s, p->arg);
-	if (!a.known)
-		return value_unknown();
-	if (*op == '#' || *op == '%')
-		return v.len > CUT_MAX ? value_unknown() : text_value(w, match_cut(w, &v, a.text, *op == '#', op[1] == *op));
-	if (!strcmp(op, "/") || !strcmp(op, "//")) {
-		struct value with = one_value(w, s, p->arg2);
-
-		return with.known && !strpbrk(a.text, "*?[\\") ? text_value(w, replace(w, &v, a.text, with.text, op[1] == '/')) : value_unknown();
-	}
-	return value_unknown();
-}
-
 /* "$@" and "${a[@]}": words of their own. */
 static bool add_list(struct walk *w, struct state *s, struct piece *p, const struct sh_part *part)
 {
@@ -322,7 +171,7 @@ static struct value lookup(struct walk *w, struct state *s, const struct sh_para
 			return s->positional_known && n >= 1 ? value_of(w, "", 0) : (*is_set = true, value_unknown());
 		if (s->positional.v[n - 1].known != SH_LITERAL)
 			return value_unknown();
-		return text_value(w, s->positional.v[n - 1].text);
+		return value_text(w, s->positional.v[n - 1].text);
 	}
 	if (!v) {
 		/* Of the environment, or not set: nobody knows. */
@@ -333,7 +182,7 @@ static struct value lookup(struct walk *w, struct state *s, const struct sh_para
 		struct arg i = expand_one(w, s, q->index);
 		long k;
 
-		if (!v->array || !number(&i, &k) || k < 0 || (size_t)k >= v->n_items)
+		if (!v->array || !arg_number(&i, &k) || k < 0 || (size_t)k >= v->n_items)
 			return value_unknown();
 		return v->items[k];
 	}
@@ -395,7 +244,7 @@ static void add_param(struct walk *w, struct state *s, struct piece *p, const st
 	if (add_list(w, s, p, part))
 		return;
 	v = lookup(w, s, q, &is_set);
-	v = apply_op(w, s, q, v, is_set);
+	v = param_apply(w, s, q, v, is_set);
 	if (q->arg && !v.known) {
 		scan_word(w, s, q->arg);
 		if (q->arg2)
@@ -521,108 +370,12 @@ static bool ifs_unknown(const struct state *s)
 	return v && !v->value.known;
 }
 
-/* ---- braces: alternatives become words ---- */
-
-static const struct sh_part *find_brace(const struct sh_part *p)
-{
-	for (; p; p = p->next)
-		if (p->kind == SH_BRACE)
-			return p;
-	return NULL;
-}
-
-/* Copies up to stop, behind *tail; the new tail. */
-static struct sh_part **copy_until(struct walk *w, const struct sh_part *from, const struct sh_part *stop, struct sh_part **tail)
-{
-	for (; from && from != stop; from = from->next) {
-		struct sh_part *c = keep_bytes(w->mem, sizeof *c);
-
-		*c = *from;
-		c->next = NULL;
-		*tail = c;
-		tail = &c->next;
-	}
-	return tail;
-}
-
-/* One end of {a..b}: a letter, or a number; how wide it makes all of them if it is filled up with zeros. */
-struct end {
-	long n;
-	size_t width;
-	bool letter, zeros;
-};
-
-static struct end sequence_end(const struct sh_word *word)
-{
-	const char *t = word->parts->text;
-	struct end e = { .letter = isalpha((unsigned char)*t), .width = word->parts->len };
-
-	e.n = e.letter ? (unsigned char)*t : strtol(t, NULL, 10);
-	e.zeros = !e.letter && t[*t == '-'] == '0' && t[(*t == '-') + 1];
-	return e;
-}
-
-/* {1..9}, {01..10..2}, {a..e} as the words that it stands for, one more than are looked at if there are so many.  NULL: bash would
- * read some of them again: between Z and a stand '`' and '\\'. */
-static const struct sh_word *sequence_words(struct walk *w, const struct sh_part *brace)
-{
-	const struct end from = sequence_end(brace->words), to = sequence_end(brace->words->next);
-	const struct sh_word *by = brace->words->next->next;
-	long step = by ? labs(strtol(by->parts->text, NULL, 10)) : 1;
-	size_t width = from.width > to.width ? from.width : to.width;
-	struct sh_word *first = NULL, **tail = &first;
-	char text[32];
-
-	step = step ? step : 1;
-	if ((from.letter && !islower((unsigned char)from.n) != !islower((unsigned char)to.n)) || width > 16)
-		return NULL;
-	for (long n = from.n, i = 0; (from.n <= to.n ? n <= to.n : n >= to.n) && i <= SHW_ALTERNATIVES; n += from.n <= to.n ? step : -step, i++) {
-		struct sh_part *part = keep_bytes(w->mem, sizeof *part);
-		struct sh_word *word = keep_bytes(w->mem, sizeof *word);
-		int len = from.letter ? snprintf(text, sizeof text, "%c", (char)n) : snprintf(text, sizeof text, "%0*ld", from.zeros || to.zeros ? (int)width : 1, n);
-
-		*part = (struct sh_part){ .kind = SH_LIT, .place = brace->place, .text = keep_text(w->mem, text, (size_t)len), .len = (size_t)len };
-		*word = (struct sh_word){ .place = brace->place, .parts = part };
-		*tail = word;
-		tail = &word->next;
-	}
-	return first;
-}
-
-/* Each alternative in the place of the braces: "a{b,c}d" is "abd" "acd". */
-static void expand_braces(struct walk *w, struct state *s, const struct sh_word *word, const struct sh_part *brace, struct args *out, unsigned depth)
-{
-	const struct sh_word *alt = brace->sequence ? sequence_words(w, brace) : brace->words;
-	bool all = alt != NULL && depth <= 8;
-	unsigned n = 0;
-
-	for (; all && alt; alt = alt->next) {
-		struct sh_word one = { .place = word->place };
-		struct sh_part **tail = &one.parts;
-
-		all = ++n <= SHW_ALTERNATIVES && !spent(w);
-		if (!all)
-			break;
-		tail = copy_until(w, word->parts, brace, tail);
-		tail = copy_until(w, alt->parts, NULL, tail);
-		(void)copy_until(w, brace->next, NULL, tail);
-		if (find_brace(one.parts))
-			expand_braces(w, s, &one, find_brace(one.parts), out, depth + 1);
-		else if (one.parts) /* an empty alternative is no word */
-			expand_word(w, s, &one, out);
-	}
-	if (!all) {
-		args_add(w, out, (struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = word->place.at, .len = word->place.len });
-		out->endless = true;
-	}
-}
-
 /* ---- words ---- */
 
 void expand_word(struct walk *w, struct state *s, const struct sh_word *word, struct args *out)
 {
 	struct piece p = { .out = out, .text = CS_BUF(SHW_VALUE_MAX), .split = true, .at = word->place.at, .len = word->place.len, .ifs = ifs_of(w, s) };
-	const struct sh_part *brace = find_brace(word->parts);
+	const struct sh_part *brace = brace_find(word->parts);
 	size_t before = out->n;
 
 	if (w->nested)

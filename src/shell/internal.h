@@ -145,3 +145,26 @@ void rd_globs(struct reader *r, struct sh_part **parts);
 /* parse.c */
 bool rd_reserved(const char *word);
 struct sh_script *rd_script(struct reader *r, int close); /* to ')' (not taken) or the end (-1) */
+struct sh_command *rd_list(struct reader *r);
+struct sh_command *rd_function_body(struct reader *r, const char *name, size_t from);
+const char *rd_keyword(struct reader *r, size_t *ret_end); /* the reserved word that stands here, where one can; NULL: none */
+bool rd_is(const char *keyword, const char *word);
+bool rd_accept(struct reader *r, const char *word);
+void rd_expect(struct reader *r, const char *word);
+void rd_unexpected(struct reader *r, const char *want) __attribute__((noreturn, cold));
+bool rd_two(struct reader *r, int a, int b, size_t *ret_end); /* an operator of two bytes here? */
+struct sh_command *rd_command(struct reader *r, enum sh_command_kind kind, size_t from); /* a new one, to be filled */
+struct sh_command *rd_end(const struct reader *r, struct sh_command *c); /* it ends here */
+struct sh_command *rd_cover(struct sh_command *c, struct sh_place last); /* ... or at the end of what is last in it */
+
+/* parse_compound.c: NULL: none begins here */
+struct sh_command *rd_compound(struct reader *r);
+
+/* parse_condition.c: from after [[ */
+struct sh_command *rd_condition(struct reader *r, size_t from);
+
+/* parse_redirect.c */
+bool rd_descriptor(struct reader *r, int *ret_fd, const char **ret_name); /* 2> or {fd}> here?  Then r stands on the operator */
+struct sh_redirect *rd_redirect(struct reader *r); /* one, if one is here */
+void rd_redirects(struct reader *r, struct sh_command *c); /* those after a compound command */
+const char *rd_literal_of(const struct sh_word *w); /* the text of a word that is one literal; NULL: it is not */

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* walk.h - how a script becomes a verdict.
  *
- *   lex.c parse.c ...  text to a tree (syntax.h)
- *   state.c     what is known while a script is walked: variables, files, the directory
- *   expand.c    words to arguments
- *   walk.c      the tree, in the order in which it would run
- *   builtin.c   commands that change the shell, or run what they are given
- *   output.c    what commands of constants print
- *   effect.c    from a role and a word to an effect, and whether it is forbidden
- *   really.c    the same for where links lead
- *   classify.c  the verdict
- *   table.c     what commands do with their arguments (table.h) */
+ *   lex.c parse.c word.c ...  text to a tree (syntax.h)
+ *   state.c             what is known while a script is walked: variables, files, the directory; and the budget
+ *   expand.c            words to arguments
+ *   expand_param.c      ${x#..} and the like
+ *   expand_brace.c      {a,b} and {1..9}
+ *   walk.c              the tree, in the order in which it would run
+ *   walk_simple.c       simple commands: functions, and which program a name stands for
+ *   walk_redirect.c     redirections
+ *   builtin.c           commands that change the shell
+ *   builtin_variable.c  ... that set variables
+ *   builtin_run.c       ... that run text
+ *   output.c            what commands of constants print
+ *   judge.c             what the table found becomes effects
+ *   judge_code.c        programs in other languages
+ *   effect.c            effects on paths, and whether they are forbidden
+ *   really.c            the same for where links lead
+ *   places.c            where secrets and start-up files lie
+ *   classify.c          the verdict
+ *   table.c ...         what commands do with their arguments (table.h) */
 #pragma once
 #include "base/mem.h"
 #include "shell/shell.h"
@@ -148,6 +157,13 @@ void scan_word(struct walk *w, struct state *s, const struct sh_word *word); /* 
 void scan_arithmetic(struct walk *w, struct state *s, const char *text, uint32_t at, uint32_t len);
 void scan_index(struct walk *w, struct state *s, const struct sh_word *index); /* of an array: arithmetic, unless it is a number */
 void scan_assign(struct walk *w, struct state *s, const struct sh_assign *a); /* walk.c: an array in an argument */
+/* expand_param.c: the value after the operator; is_set: the variable may be */
+struct value param_apply(struct walk *w, struct state *s, const struct sh_param *p, struct value v, bool is_set);
+bool arg_number(const struct arg *a, long *ret);
+struct value value_text(struct walk *w, const char *t); /* NULL: not known */
+/* expand_brace.c */
+const struct sh_part *brace_find(const struct sh_part *p); /* the first, or NULL */
+void expand_braces(struct walk *w, struct state *s, const struct sh_word *word, const struct sh_part *brace, struct args *out, unsigned depth);
 void args_add(struct walk *w, struct args *a, struct arg arg);
 void set_positional(struct walk *w, struct state *s, const struct args *a, size_t from); /* $1 and so on */
 
@@ -170,8 +186,37 @@ void doubt_bashisms(struct walk *w, const struct arg *a, const char *text);
 
 void script_keep(struct walk *w, struct sh_script *take_script); /* until the walk ends: classify.c */
 
+/* Is it beyond the limits?  Then that has been said. */
+bool too_much(struct walk *w, const struct arg *a);
+/* walk_simple.c */
+struct outcome walk_simple(struct walk *w, struct state *s, const struct sh_command *c, const struct value *in);
+struct function *function_find(const struct state *s, const char *name);
+
+/* walk_redirect.c */
+struct plumbing {
+	struct value in;       /* what is read, if it is redirected */
+	bool has_in;
+	const char *out;       /* where standard output goes, or NULL: on */
+	bool drops_out, appends;
+};
+
+void plumb(struct walk *w, struct state *s, const struct sh_redirect *r, struct plumbing *p);
+void drain(struct walk *w, struct state *s, const struct plumbing *p, struct outcome *o); /* what it printed is in the file now */
+
 /* builtin.c: false: it is none of ours */
+bool arg_literal(const struct args *a, size_t i);
+bool is_one_of(const char *name, const char *const *list); /* ends with NULL */
+struct outcome outcome_quiet(struct walk *w, int status); /* prints nothing */
 bool run_builtin(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in, struct outcome *ret);
+/* builtin_run.c */
+struct outcome run_eval(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in);
+struct outcome run_source(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in);
+struct outcome run_trap(struct walk *w, struct state *s, const struct args *a, size_t first);
+struct outcome run_shell(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in);
+/* builtin_variable.c */
+struct outcome run_declare(struct walk *w, struct state *s, const struct args *a, size_t first);
+struct outcome run_read(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in);
+struct outcome run_mapfile(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in);
 void look_at_exported(struct walk *w, const char *name, const struct arg *value); /* that programs see */
 void look_at_variable(struct walk *w, struct state *s, const char *name, const struct arg *value); /* some of them are code */
 
@@ -185,5 +230,12 @@ void effect_add(struct walk *w, enum sh_effect_kind kind, const char *object, co
 void uncertain(struct walk *w, const struct arg *a, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* really.c: the same with links followed */
 void effect_really(struct walk *w, struct state *s, enum sh_effect_kind kind, const struct arg *a, const char *text, const char *by, bool tree);
-/* What the table has found. */
+void effect_change(struct walk *w, enum sh_effect_kind kind, const struct arg *a, const char *path, const char *by);
+
+/* judge.c: what the table has found */
+void judge_role(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_finding *f, const struct value *in);
+/* judge_code.c: that nothing is done cannot be told, but for sed, awk and jq; true: it was one of them */
+void judge_code(struct walk *w, struct state *s, const struct arg *a, const struct sh_finding *f, const char *by);
+bool judge_small_code(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_finding *f, const struct arg *at,
+		      const struct value *in);
 struct outcome apply_findings(struct walk *w, struct state *s, const struct args *a, size_t first, const struct value *in);
