@@ -374,12 +374,10 @@ static bool ifs_unknown(const struct state *s)
 
 void expand_word(struct walk *w, struct state *s, const struct sh_word *word, struct args *out)
 {
-	struct piece p = { .out = out, .text = CS_BUF(SHW_VALUE_MAX), .split = true, .at = word->place.at, .len = word->place.len, .ifs = ifs_of(w, s) };
+	struct piece p = { .out = out, .text = CS_BUF(SHW_VALUE_MAX), .split = true, PLACE(w, word), .ifs = ifs_of(w, s) };
 	const struct sh_part *brace = brace_find(word->parts);
 	size_t before = out->n;
 
-	if (w->nested)
-		p.at = w->at, p.len = w->len;
 	if (brace) {
 		expand_braces(w, s, word, brace, out, 0);
 		return;
@@ -397,11 +395,9 @@ void expand_word(struct walk *w, struct state *s, const struct sh_word *word, st
 struct arg expand_one(struct walk *w, struct state *s, const struct sh_word *word)
 {
 	struct args out = { 0 };
-	struct piece p = { .out = &out, .text = CS_BUF(SHW_VALUE_MAX), .at = word->place.at, .len = word->place.len };
+	struct piece p = { .out = &out, .text = CS_BUF(SHW_VALUE_MAX), PLACE(w, word) };
 	struct arg a;
 
-	if (w->nested)
-		p.at = w->at, p.len = w->len;
 	add_parts(w, s, &p, word->parts);
 	p.any = true;
 	finish_field(w, &p);

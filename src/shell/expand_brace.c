@@ -96,7 +96,7 @@ void expand_braces(struct walk *w, struct state *s, const struct sh_word *word, 
 			expand_word(w, s, &one, out);
 	}
 	if (!all) {
-		args_add(w, out, (struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = word->place.at, .len = word->place.len });
+		args_add(w, out, (struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, PLACE(w, word) });
 		out->endless = true;
 	}
 }

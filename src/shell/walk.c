@@ -178,7 +178,7 @@ static struct outcome walk_loop(struct walk *w, struct state *s, const struct sh
 		return (struct outcome){ .status = 0 };
 	}
 	if (o.status >= 0)
-		uncertain(w, &(struct arg){ .at = c->place.at, .len = c->place.len }, "a loop that need not end");
+		uncertain(w, &(struct arg){ PLACE(w, c) }, "a loop that need not end");
 	if (body)
 		(void)walk_command(w, &round, body, in);
 	/* Any later round. */
@@ -203,8 +203,8 @@ static struct outcome walk_for(struct walk *w, struct state *s, const struct sh_
 	for (size_t i = 0; i < words.n; i++)
 		all &= words.v[i].known == SH_LITERAL;
 	if (words.vanished || words.endless)
-		uncertain(w, &(struct arg){ .at = c->place.at, .len = c->place.len }, "how often this runs depends on a variable or a substitution");
-	look_at_variable(w, s, c->name, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, .at = c->place.at, .len = c->place.len });
+		uncertain(w, &(struct arg){ PLACE(w, c) }, "how often this runs depends on a variable or a substitution");
+	look_at_variable(w, s, c->name, &(struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_DYNAMIC, PLACE(w, c) });
 	if (all && !words.endless && words.n <= ROUNDS) {
 		/* Every word is known: one round each, as it would run. */
 		struct outcome o = { .status = 0, .out = value_unknown() };
@@ -331,7 +331,7 @@ static struct outcome walk_kind(struct walk *w, struct state *s, const struct sh
 		o.stops = false;
 		o.status = -1; /* an error in it ends it */
 		if (c->kind != SH_SUBSHELL) {
-			uncertain(w, &(struct arg){ .at = c->place.at, .len = c->place.len }, "what runs in the background may outlive the command");
+			uncertain(w, &(struct arg){ PLACE(w, c) }, "what runs in the background may outlive the command");
 			o = (struct outcome){ .status = -1 };
 		}
 		return o;
@@ -353,20 +353,20 @@ static struct outcome walk_kind(struct walk *w, struct state *s, const struct sh
 		forget_assigned(w, s, c->child);
 		for (const struct sh_word *x = c->words; x; x = x->next)
 			scan_word(w, s, x);
-		uncertain(w, &(struct arg){ .at = c->place.at, .len = c->place.len }, "a loop by arithmetic");
+		uncertain(w, &(struct arg){ PLACE(w, c) }, "a loop by arithmetic");
 		return c->child ? walk_command(w, s, c->child, in) : o;
 	case SH_CASE:
 		return walk_case(w, s, c, in);
 	case SH_FUNCTION:
 		if (++w->n_functions > SHW_NAMES) {
-			uncertain(w, &(struct arg){ .at = c->place.at, .len = c->place.len }, "more than %d functions", SHW_NAMES);
+			uncertain(w, &(struct arg){ PLACE(w, c) }, "more than %d functions", SHW_NAMES);
 			s->umbrella = "not all functions are followed";
 			return o;
 		}
 		if (function_find(s, c->name)) /* it may not be possible to take its place */
 			s->shadowed = true;
 		f = keep_bytes(w->mem, sizeof *f);
-		*f = (struct function){ .next = s->functions, .name = c->name, .hash = hash_text(0, c->name), .body = c->child };
+		*f = (struct function){ .next = s->functions, .name = c->name, .hash = hash_text(0, c->name), .body = c->child, .nested = w->nested, .at = w->at, .len = w->len };
 		s->functions = f;
 		return (struct outcome){ .status = 0, .out = value_of(w, "", 0) };
 	case SH_CONDITION:
@@ -386,7 +386,7 @@ struct outcome walk_command(struct walk *w, struct state *s, const struct sh_com
 	struct plumbing p = { 0 };
 	struct outcome o = { .status = -1 };
 
-	if (too_much(w, &(struct arg){ .at = c->place.at, .len = c->place.len }))
+	if (too_much(w, &(struct arg){ PLACE(w, c) }))
 		return o;
 	if (c->kind == SH_SIMPLE)
 		return walk_simple(w, s, c, in);
@@ -414,7 +414,7 @@ struct outcome walk_script(struct walk *w, struct state *s, const struct sh_scri
 
 struct outcome walk_text(struct walk *w, struct state *s, const char *text, size_t len, uint32_t at, uint32_t at_len, const struct value *in)
 {
-	struct walk saved = *w;
+	const struct { bool nested; uint32_t at, len; } saved = { w->nested, w->at, w->len };
 	struct arg place = { .at = w->nested ? w->at : at, .len = w->nested ? w->len : at_len };
 	struct outcome o = { .status = -1 };
 	struct sh_script *script = NULL;

@@ -83,6 +83,8 @@ struct function {
 	const char *name;
 	uint32_t hash;
 	const struct sh_command *body;
+	bool nested;           /* defined in text of a word: of the walk, then */
+	uint32_t at, len;
 };
 
 struct state {
@@ -124,6 +126,9 @@ struct walk {
 	bool nested;
 	uint32_t at, len;
 };
+
+/* Where something of the tree stands in the text, for a struct arg: of nested text it is the word that holds it. */
+#define PLACE(w, x) .at = (w)->nested ? (w)->at : (x)->place.at, .len = (w)->nested ? (w)->len : (x)->place.len
 
 /* What hostile text can make us do is paid for, so that time is bounded: a unit is about a quarter of a microsecond, and memory counts
  * by itself.  Whoever repeats something as often as the text says pays and asks whether to go on; what is left out

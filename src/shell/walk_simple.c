@@ -29,11 +29,11 @@ static void set_array(struct walk *w, struct state *s, const struct sh_assign *a
 
 static void assign(struct walk *w, struct state *s, const struct sh_assign *a, bool lasts)
 {
-	struct arg v = { .text = keep_text(w->mem, "", 0), .known = SH_LITERAL, .at = a->place.at, .len = a->place.len };
+	struct arg v = { .text = keep_text(w->mem, "", 0), .known = SH_LITERAL, PLACE(w, a) };
 
 	if (a->array) {
 		set_array(w, s, a);
-		look_at_variable(w, s, a->name, &(struct arg){ .known = SH_DYNAMIC, .at = a->place.at, .len = a->place.len, .text = v.text });
+		look_at_variable(w, s, a->name, &(struct arg){ .known = SH_DYNAMIC, PLACE(w, a), .text = v.text });
 		return;
 	}
 	if (a->index)
@@ -70,12 +70,21 @@ static struct outcome call(struct walk *w, struct state *s, const struct functio
 {
 	struct args old = s->positional;
 	bool old_known = s->positional_known;
+	const struct { bool nested; uint32_t at, len; } outer = { w->nested, w->at, w->len };
 	struct outcome o;
 
 	set_positional(w, s, a, first + 1);
+	if (!w->nested) { /* what it is made of stands where it was defined */
+		w->nested = f->nested;
+		w->at = f->at;
+		w->len = f->len;
+	}
 	w->depth++;
 	o = walk_command(w, s, f->body, in);
 	w->depth--;
+	w->nested = outer.nested;
+	w->at = outer.at;
+	w->len = outer.len;
 	s->positional = old;
 	s->positional_known = old_known;
 	o.stops = false;
@@ -270,7 +279,7 @@ struct outcome walk_simple(struct walk *w, struct state *s, const struct sh_comm
 		o.status = -1;
 		o.out = c->redirects ? value_unknown() : value_of(w, "", 0); /* $(<file) is what the file holds */
 		if (a.vanished || a.endless)
-			uncertain(w, &(struct arg){ .at = c->place.at, .len = c->place.len }, "which command is run is not known here");
+			uncertain(w, &(struct arg){ PLACE(w, c) }, "which command is run is not known here");
 	}
 	w->piped = was_piped;
 	if (c->redirects)
