@@ -96,7 +96,7 @@ void look_at_exported(struct walk *w, const char *name, const struct arg *value)
 }
 
 /* NAME=VALUE words of export, declare, local, readonly, env. */
-static void assign_word(struct walk *w, struct state *s, const struct arg *a)
+static void assign_word(struct walk *w, struct state *s, const struct arg *a, bool exports)
 {
 	const char *eq = strchr(a->text, '=');
 	struct arg v = *a;
@@ -107,6 +107,8 @@ static void assign_word(struct walk *w, struct state *s, const struct arg *a)
 			uncertain(w, a, "which variable is meant is not known here");
 		else if (strchr(a->text, '['))
 			uncertain(w, a, "an index is evaluated as arithmetic");
+		else if (exports) /* what it was set to before */
+			look_at_exported(w, a->text, a);
 		return;
 	}
 	if (eq[1] == '(')
@@ -129,6 +131,7 @@ static void assign_word(struct walk *w, struct state *s, const struct arg *a)
 
 struct outcome run_declare(struct walk *w, struct state *s, const struct args *a, size_t first)
 {
+	bool exports = !strcmp(a->v[first].text, "export");
 	size_t names = 0;
 
 	for (size_t i = first + 1; i < a->n; i++) {
@@ -137,6 +140,7 @@ struct outcome run_declare(struct walk *w, struct state *s, const struct args *a
 		if (a->v[i].known == SH_LITERAL && (*t == '-' || *t == '+') && t[1]) {
 			if (strchr(t, 'f') && (strchr(t, 'x') || !strcmp(a->v[first].text, "export")))
 				s->exported_functions = true;
+			exports |= *t == '-' && strchr(t, 'x');
 			if (strpbrk(t, "fF"))
 				names++; /* functions are no secrets */
 			if (strspn(t + 1, "aAgilrtuxfFpI") != strlen(t + 1))
@@ -146,7 +150,7 @@ struct outcome run_declare(struct walk *w, struct state *s, const struct args *a
 			continue;
 		}
 		names++;
-		assign_word(w, s, &a->v[i]);
+		assign_word(w, s, &a->v[i], exports);
 		if (a->v[i].known == SH_LITERAL && !strchr(t, '=') && s->umbrella)
 			var_forget(w, s, t);
 	}

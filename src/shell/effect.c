@@ -194,6 +194,10 @@ static void effect_read(struct walk *w, const struct arg *a, const char *path, c
 		uncertain(w, a, "%s does not end", path);
 	if (is_harmless_device(path))
 		return;
+	if (!strncmp(path, "/inet", 5) && (strstr(by, "awk"))) { /* gawk's own: no file */
+		effect_add(w, SH_EFFECT_NETWORK, path, by, a, NULL);
+		uncertain(w, a, "%s is a connection over the network", path);
+	}
 	if (is_secret(w, path, false) && only_lists(by)) {
 		effect_add(w, SH_EFFECT_READ, path, by, a, NULL);
 		uncertain(w, a, "%s is where secrets are", path);

@@ -87,11 +87,11 @@ static bool may_be_below(const char *path)
 /* Where secrets lie, whatever the policy says. */
 bool sh_is_secret(const char *path, bool pattern)
 {
-	static const char *const files[] = { "/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers", "/etc/krb5.keytab", "/etc/security/opasswd", "/proc/kcore", "/dev/mem", "/dev/kmem", "/dev/port" };
+	static const char *const files[] = { "/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/shadow.bak", "/etc/shadow.old", "/etc/gshadow.bak", "/etc/sudoers", "/etc/krb5.keytab", "/etc/security/opasswd", "/proc/kcore", "/dev/mem", "/dev/kmem", "/dev/port" };
 	static const char *const below[] = { "/.ssh/", "/.gnupg/", "/.aws/", "/.azure/", "/.config/gcloud/", "/.kube/", "/.docker/config.json", "/.password-store/",
 					     "/.mozilla/", "/.config/google-chrome/", "/.config/chromium/", "/.local/share/keyrings/", "/etc/ssl/private/",
 					     "/etc/ssh/ssh_host_", "/var/run/secrets/", "/run/secrets/", "/.config/gh/", "/.config/op/", "/.terraform.d/", "/.config/rclone/",
-					     "/etc/sudoers.d/", "/.vault-token/", "/.config/hub/", "/.cargo/credentials" };
+					     "/etc/sudoers.d/", "/var/backups/", "/.vault-token/", "/.config/hub/", "/.cargo/credentials" };
 	static const char *const names[] = { ".env", ".netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa",
 					     "credentials", ".bash_history", ".zsh_history", ".python_history", ".mysql_history", ".psql_history", "secrets.yml",
 					     "secrets.yaml", "master.key", ".htpasswd", ".my.cnf", "shadow", ".envrc", ".s3cfg", ".boto", ".vault-token", "credentials.json", ".ash_history", ".histfile" };
