@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* builtin_variable.c - commands that set variables, and variables that are more than text. */
+#include "shell/places.h"
 #include "shell/walk.h"
 
 #include <stdlib.h>
@@ -131,7 +132,7 @@ static void assign_word(struct walk *w, struct state *s, const struct arg *a, bo
 
 struct outcome run_declare(struct walk *w, struct state *s, const struct args *a, size_t first)
 {
-	bool exports = !strcmp(a->v[first].text, "export");
+	bool exports = !strcmp(a->v[first].text, "export"), shows = false;
 	size_t names = 0;
 
 	for (size_t i = first + 1; i < a->n; i++) {
@@ -141,6 +142,7 @@ struct outcome run_declare(struct walk *w, struct state *s, const struct args *a
 			if (strchr(t, 'f') && (strchr(t, 'x') || !strcmp(a->v[first].text, "export")))
 				s->exported_functions = true;
 			exports |= *t == '-' && strchr(t, 'x');
+			shows |= strchr(t, 'p') != NULL;
 			if (strpbrk(t, "fF"))
 				names++; /* functions are no secrets */
 			if (strspn(t + 1, "aAgilrtuxfFpI") != strlen(t + 1))
@@ -150,11 +152,13 @@ struct outcome run_declare(struct walk *w, struct state *s, const struct args *a
 			continue;
 		}
 		names++;
+		if (shows && (a->v[i].known != SH_LITERAL || (sh_names_secret(t) && !var_find(s, t))))
+			uncertain(w, &a->v[i], "%s may hold a secret", t);
 		assign_word(w, s, &a->v[i], exports);
 		if (a->v[i].known == SH_LITERAL && !strchr(t, '=') && s->umbrella)
 			var_forget(w, s, t);
 	}
-	if (!names)
+	if (!names || (shows && strcmp(a->v[first].text, "declare") && strcmp(a->v[first].text, "typeset")))
 		uncertain(w, &a->v[first], "%s shows all variables, and the environment may hold secrets", a->v[first].text);
 	return outcome_quiet(w, -1);
 }

@@ -91,11 +91,11 @@ bool sh_is_secret(const char *path, bool pattern)
 	static const char *const below[] = { "/.ssh/", "/.gnupg/", "/.aws/", "/.azure/", "/.config/gcloud/", "/.kube/", "/.docker/config.json", "/.password-store/",
 					     "/.mozilla/", "/.config/google-chrome/", "/.config/chromium/", "/.local/share/keyrings/", "/etc/ssl/private/",
 					     "/etc/ssh/ssh_host_", "/var/run/secrets/", "/run/secrets/", "/.config/gh/", "/.config/op/", "/.terraform.d/", "/.config/rclone/",
-					     "/etc/sudoers.d/", "/var/backups/", "/.vault-token/", "/.config/hub/", "/.cargo/credentials" };
+					     "/etc/sudoers.d/", "/var/backups/", "/.vault-token/", "/.config/hub/", "/.cargo/credentials", "/.subversion/auth/", "/.m2/settings.xml" };
 	static const char *const names[] = { ".env", ".netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa",
 					     "credentials", ".bash_history", ".zsh_history", ".python_history", ".mysql_history", ".psql_history", "secrets.yml",
-					     "secrets.yaml", "master.key", ".htpasswd", ".my.cnf", "shadow", ".envrc", ".s3cfg", ".boto", ".vault-token", "credentials.json", ".ash_history", ".histfile" };
-	static const char *const ends[] = { ".pem", ".key", ".p12", ".pfx", ".kdbx", ".keystore", ".jks" };
+					     "secrets.yaml", "master.key", ".htpasswd", ".my.cnf", "shadow", ".envrc", ".s3cfg", ".boto", ".vault-token", "credentials.json", ".ash_history", ".histfile", "wp-config.php", "terraform.tfstate", "terraform.tfstate.backup" };
+	static const char *const ends[] = { ".pem", ".key", ".p12", ".pfx", ".kdbx", ".keystore", ".jks", ".env", ".tfvars" };
 	const char *base = strrchr(path, '/');
 	size_t n = strlen(path);
 

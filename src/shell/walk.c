@@ -363,6 +363,12 @@ static struct outcome walk_kind(struct walk *w, struct state *s, const struct sh
 			s->umbrella = "not all functions are followed";
 			return o;
 		}
+		if (!strcmp(c->name, "command_not_found_handle")) { /* whichever command that is */
+			struct state later = state_copy(w, s);
+
+			uncertain(w, &(struct arg){ PLACE(w, c) }, "%s runs when a command is not there", c->name);
+			(void)walk_command(w, &later, c->child, NULL);
+		}
 		if (function_find(s, c->name)) /* it may not be possible to take its place */
 			s->shadowed = true;
 		f = keep_bytes(w->mem, sizeof *f);
