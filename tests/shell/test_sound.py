@@ -39,7 +39,7 @@ LIMIT = 2.0
 CANARY = "canary-8c1f2a77"
 PROGRAM_DIRS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/usr/lib/", "/lib/")
 # Programs that others start by themselves; those of the scripts around grep and diff.
-SCRIPTS = {"gzip", "bzip2", "xz", "zstd", "zstdcat", "grep", "sed", "diff", "cmp", "zgrep", "xzgrep", "bzgrep", "zdiff", "xzdiff", "bzdiff", "sh", "bash", "zcat", "bzcat", "xzcat", "lzip", "tail", "mktemp", "rm", "cat"}
+SCRIPTS = {"gzip", "bzip2", "xz", "zstd", "zstdcat", "grep", "sed", "diff", "cmp", "egrep", "fgrep", "zgrep", "xzgrep", "bzgrep", "zdiff", "xzdiff", "bzdiff", "sh", "bash", "zcat", "bzcat", "xzcat", "lzip", "tail", "mktemp", "rm", "cat"}
 IMPLIED = {name: SCRIPTS for name in ("bzdiff", "bzcmp", "xzdiff", "xzcmp", "zdiff", "zcmp", "zgrep", "zegrep", "zfgrep", "xzgrep", "bzgrep", "zstdgrep")}
 IMPLIED |= {"xargs": {"echo"}, "tar": {"lzop", "gzip", "bzip2", "xz", "zstd", "lzip", "lzma", "compress"}, "zcat": {"gzip"}, 
            "egrep": {"grep"}, "fgrep": {"grep"}, "bzcat": {"bzip2"}, "xzcat": {"xz"}, "watch": {"sh"}, "which": {"sh"}, "ldd": {"bash"},
