@@ -41,7 +41,7 @@ PROGRAM_DIRS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/",
 # Programs that others start by themselves; those of the scripts around grep and diff.
 SCRIPTS = {"gzip", "bzip2", "xz", "zstd", "zstdcat", "grep", "sed", "diff", "cmp", "egrep", "fgrep", "zgrep", "xzgrep", "bzgrep", "zdiff", "xzdiff", "bzdiff", "sh", "bash", "zcat", "bzcat", "xzcat", "lzip", "tail", "mktemp", "rm", "cat"}
 IMPLIED = {name: SCRIPTS for name in ("bzdiff", "bzcmp", "xzdiff", "xzcmp", "zdiff", "zcmp", "zgrep", "zegrep", "zfgrep", "xzgrep", "bzgrep", "zstdgrep")}
-IMPLIED |= {"xargs": {"echo"}, "tar": {"lzop", "gzip", "bzip2", "xz", "zstd", "lzip", "lzma", "compress"}, "zcat": {"gzip"}, 
+IMPLIED |= {"xargs": {"echo"}, "locale": {"gzip"}, "tar": {"lzop", "gzip", "bzip2", "xz", "zstd", "lzip", "lzma", "compress"}, "zcat": {"gzip"}, 
            "egrep": {"grep"}, "fgrep": {"grep"}, "bzcat": {"bzip2"}, "xzcat": {"xz"}, "watch": {"sh"}, "which": {"sh"}, "ldd": {"bash"},
            "apt-key": {"apt-config", "dpkg"}, "systemctl": {"systemd-sysv-install", "getopt", "ls"},
            "lsb_release": {"python3", "cat", "cut", "getopt", "tr", "sh"}, "apt": {"dpkg"}, "dpkg": {"dpkg-query"}, "dpkg-query": {"dpkg"},
