@@ -42,7 +42,7 @@ enum { NR_MAX = 512, MAX_INSNS = 1024 };
 /* Fates and checks are labels: where the tree jumps to. */
 #define LABELS(X)                                                                                     \
 	X(allow) X(enosys) X(eperm) X(refuse) X(kill) X(afnosupport) X(protonosupport) \
-	X(mode1) X(mode2) X(node1) X(node2) X(open) X(openat) X(clone) X(ioctl) X(personality) X(seccomp) \
+	X(mode1) X(mode2) X(made1) X(node1) X(node2) X(open) X(openat) X(clone) X(ioctl) X(personality) X(seccomp) \
 	X(socket) X(socketpair) X(connect) X(send2) X(send3) X(inet) X(inet_proto) X(netlink) X(mode_bits) X(node_bits) X(send_bits)
 enum label {
 #define X(l) L_##l,
@@ -169,7 +169,8 @@ static int ranges(struct range *r)
 
 /* ---- argument checks ---- */
 
-static void checks(struct prog *p)
+/* set_ids: files may be made set-id by chmod(2) and its like; by nothing else, since nothing else is how it is done. */
+static void checks(struct prog *p, bool set_ids)
 {
 	/* set-id bits: a file made inside could be run outside */
 	place(p, L_open);
@@ -182,13 +183,21 @@ static void checks(struct prog *p)
 	jset(p, O_CREAT | (O_TMPFILE & ~O_DIRECTORY), -1, L_allow);
 	load_arg(p, 3);
 	go(p, L_mode_bits);
-	place(p, L_mode1);
+	place(p, L_made1);
+	if (!set_ids)
+		place(p, L_mode1);
 	load_arg(p, 1);
 	go(p, L_mode_bits);
-	place(p, L_mode2);
+	if (!set_ids)
+		place(p, L_mode2);
 	load_arg(p, 2);
 	place(p, L_mode_bits);
 	jset(p, S_ISUID | S_ISGID, L_eperm, L_allow);
+	if (set_ids) {
+		place(p, L_mode1);
+		place(p, L_mode2);
+		go(p, L_allow);
+	}
 
 	place(p, L_node1);
 	load_arg(p, 1);
@@ -301,7 +310,7 @@ static void start(struct prog *p)
 
 /* What the program inside runs under.  notify: refused calls and connect(2) go
  * to the notifier, so that they can be named; else they get their errno here. */
-static void payload(const char *name, bool notify)
+static void payload(const char *name, bool notify, bool set_ids)
 {
 	static struct prog p;
 	struct range r[NR_MAX];
@@ -314,7 +323,7 @@ static void payload(const char *name, bool notify)
 			if (r[i].label == L_connect)
 				r[i].label = L_allow;
 	tree(&p, r, 0, n - 1);
-	checks(&p);
+	checks(&p, set_ids);
 	ret(&p, L_connect, SECCOMP_RET_USER_NOTIF);
 	ret(&p, L_allow, SECCOMP_RET_ALLOW);
 	ret(&p, L_enosys, SECCOMP_RET_ERRNO | ENOSYS);
@@ -368,8 +377,10 @@ int main(void)
 	printf("/* Made by tools/gen_seccomp.c from src/sandbox/native/syscalls.h. */\n");
 	printf("#define FILTER_ARCH 0x%08x\n\n", NATIVE);
 	fates();
-	payload("filter_notify", true);
-	payload("filter_plain", false);
+	payload("filter_notify", true, false);
+	payload("filter_plain", false, false);
+	payload("filter_notify_setid", true, true);
+	payload("filter_plain_setid", false, true);
 	init_filter();
 	return 0;
 }

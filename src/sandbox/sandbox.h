@@ -34,8 +34,9 @@ struct sandbox_bind {
 	const char *source;  /* absolute host path */
 	const char *target;  /* absolute path inside; NULL: the same */
 	bool optional;       /* a missing source is skipped, not an error */
-	/* SANDBOX_LAYER in memory over a system directory: as root all of it is the program's; else the
-	 * directories at and below this path in it ("": all) are, and what they hold.  NULL: it is none. */
+	/* SANDBOX_LAYER in memory over a system directory: as root all of it is the program's, with `installs`
+	 * by the owners it has; else the directories at and below this path in it ("": all) are, and what they
+	 * hold.  NULL: it is none. */
 	const char *scratch;
 	/* SANDBOX_LAYER on disk.  0 (which is never a store): the writes go to private memory and end
 	 * with the sandbox.  Else a descriptor of a directory that holds `up` (mode and owner of the
@@ -92,6 +93,10 @@ struct sandbox_spec {
 	bool tty;                         /* stdio[0] is a terminal of ours: make it the controlling one */
 	protection_set require;
 	protection_set off;               /* left out on purpose; 0 but in test builds */
+	/* Packages are to be installed in the system's layers: the program is root among 65,536 ids of its own, with
+	 * the capabilities of an installer over them alone, a /var and a /run to write to, and the system's
+	 * accounts.  Where such ids cannot be had it is not, and sandbox_installs() says so. */
+	bool installs;
 	bool stem;                        /* no program: argv to tty are not looked at; it waits for sandbox_exec() */
 	bool notify;                      /* report refused system calls through sandbox_refusal_fd() */
 	/* Called once with the control groups that are about to be made, so that they can be
@@ -175,6 +180,7 @@ void sandbox_look_last(struct sandbox *s);
 void sandbox_wait(struct sandbox *s, struct sandbox_exit *ret);
 /* The workspace's files could not be given to the sandbox's user: they can be read, not changed. */
 bool sandbox_unmapped(const struct sandbox *s);
+bool sandbox_installs(const struct sandbox *s); /* as the spec's, if it could be had */
 bool sandbox_cleared(const struct sandbox *s);   /* after the wait: no control group is left */
 void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret);
 protection_set sandbox_active(const struct sandbox *s);

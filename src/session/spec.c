@@ -14,6 +14,8 @@
 
 #define SYSTEM_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
+enum { STATE_MAX = 4 };
+
 extern char **environ;
 
 static const char *keep(struct session_spec *s, char *take_text)
@@ -117,6 +119,19 @@ static int add_scratch(struct session_spec *s, const char *path, struct cs_err *
 	return r;
 }
 
+/* What package managers keep of the system elsewhere: read by everybody on the host. */
+static int add_package_state(struct session_spec *s, struct cs_err *err)
+{
+	static const char *const dirs[STATE_MAX] = { "/var/lib/dpkg", "/var/lib/apt", "/var/lib/ucf", "/var/lib/pam" };
+	struct stat st;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof dirs / sizeof *dirs; i++)
+		if (lstat(dirs[i], &st) == 0 && S_ISDIR(st.st_mode))
+			r = add_scratch(s, dirs[i], err);
+	return r;
+}
+
 static bool is_system(const char *path)
 {
 	static const char *const dirs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt" };
@@ -133,10 +148,12 @@ static int add_binds(const struct session_opts *o, struct session_spec *s, struc
 	bool ws_written = p->workspace == PROFILE_WS_WRITE;
 	int r = 0;
 
-	s->binds = cs_calloc(p->files_read.n + p->files_write.n + 1, sizeof *s->binds);
+	s->binds = cs_calloc(p->files_read.n + p->files_write.n + STATE_MAX + 1, sizeof *s->binds);
 	for (size_t i = 0; r == 0 && i < p->files_read.n; i++)
 		r = p->system == PROFILE_SYSTEM_SCRATCH && is_system(p->files_read.v[i]) ? add_scratch(s, p->files_read.v[i], err)
 										      : add_bind(s, SANDBOX_RO, p->files_read.v[i], true, err);
+	if (r == 0 && s->spec.installs && geteuid() == 0)
+		r = add_package_state(s, err);
 	for (size_t i = 0; r == 0 && i < p->files_write.n; i++) {
 		char *real = NULL;
 
@@ -210,6 +227,10 @@ static void make_env(const struct session_opts *o, struct session_spec *s)
 	add_env(s, "USER", "agent");
 	add_env(s, "LOGNAME", "agent");
 	add_env(s, "SHELL", "/bin/sh");
+	if (s->spec.installs) {
+		add_env(s, "DEBIAN_FRONTEND", "noninteractive");
+		add_env(s, "TAR_OPTIONS", "--no-same-owner"); /* the workspace has one owner, whoever is root */
+	}
 	pass_env(s, &p->env_pass);
 	for (size_t i = 0; i < p->env_set.n; i++) {
 		const char *eq = strchr(p->env_set.v[i], '=');
@@ -265,6 +286,8 @@ static int make_hide(const struct session_opts *o, struct session_spec *s, struc
 
 		if ((b->kind != SANDBOX_RO && !b->scratch) || b->source == s->workspace)
 			r = session_find_hidden(b->source, patterns, &s->hide, &partly, err);
+		else if (b->scratch && geteuid() == 0) /* packages bring /usr, and no secrets */
+			session_find_closed(!strcmp(b->source, "/usr") ? "/usr/local" : b->source, &s->hide, &partly);
 		if (partly && !s->hide_partly)
 			s->hide_partly = b->source;
 	}
@@ -313,7 +336,8 @@ int session_spec_make(const struct session_opts *o, struct session_spec *ret, st
 					      .proc = o->profile->proc,
 					      .require = o->profile->require & ~o->off,
 					      .off = o->off,
-					      .notify = true } };
+					      .notify = true,
+					      .installs = o->profile->system == PROFILE_SYSTEM_SCRATCH } };
 	r = make_workspace(o, s, err);
 	if (r == 0)
 		r = add_binds(o, s, err);

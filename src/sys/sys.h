@@ -129,6 +129,8 @@ int sys_landlock_enter(int ruleset);
 
 /* caps.c: give up every capability for good: bounding set, securebits, all sets. */
 int sys_drop_caps(void);
+/* All but these (bits by number), which CAP_SETPCAP must not be among. */
+int sys_keep_caps(uint64_t keep);
 
 /* cgroup.c */
 enum sys_cgroup_mode { SYS_CGROUP_NONE, SYS_CGROUP_V1, SYS_CGROUP_HYBRID, SYS_CGROUP_V2 };

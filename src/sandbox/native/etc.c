@@ -17,9 +17,12 @@ static const struct {
 	  "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n" NATIVE_USER ":x:1000:1000:" NATIVE_USER ":" NATIVE_HOME
 	  ":/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" },
 	{ "etc-group", "/etc/group", "root:x:0:\n" NATIVE_USER ":x:1000:\nnogroup:x:65534:\n" },
+	/* ACCOUNTS */
 	{ "etc-hosts", "/etc/hosts", "127.0.0.1 localhost " NATIVE_HOST "\n::1 localhost\n" },
 	{ "etc-hostname", "/etc/hostname", NATIVE_HOST "\n" },
 };
+
+enum { ACCOUNTS = 2 };
 
 /* The directories above a file of the caller's, where the root is ours. */
 static void make_parents(struct native_plan *p, const char *path)
@@ -36,7 +39,7 @@ int native_build_etc(struct native_plan *p)
 {
 	char name[32];
 
-	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+	for (size_t i = p->ids.block ? ACCOUNTS : 0; i < sizeof files / sizeof *files; i++) /* then system.c has made those */
 		if (native_provide(p, files[i].name, files[i].path, files[i].text, strlen(files[i].text)) < 0)
 			return -1;
 	for (size_t i = 0; i < p->spec->n_files; i++) {

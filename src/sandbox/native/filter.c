@@ -28,19 +28,40 @@ static int load(const struct sock_filter *f, size_t n, unsigned flags)
 	return sys_seccomp(SECCOMP_SET_MODE_FILTER, flags, &prog);
 }
 
+/* Installers make set-id files.  In a layer they mean nothing: every mount inside is nosuid, layers in memory end with
+ * the sandbox, and what is committed is judged.  A directory that is written for real has none of that. */
+static bool may_set_ids(const struct native_plan *p)
+{
+	for (size_t i = 0; i < p->spec->n_binds; i++)
+		if (p->binds[i]->kind == SANDBOX_RW)
+			return false;
+	return p->ids.block != 0;
+}
+
+static int load_plain(const struct native_plan *p)
+{
+	return may_set_ids(p) ? load(filter_plain_setid, COUNT(filter_plain_setid), 0) : load(filter_plain, COUNT(filter_plain), 0);
+}
+
+static int load_notify(const struct native_plan *p, unsigned more)
+{
+	unsigned flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | more;
+
+	return may_set_ids(p) ? load(filter_notify_setid, COUNT(filter_notify_setid), flags) : load(filter_notify, COUNT(filter_notify), flags);
+}
+
 int native_filter_payload(struct native_plan *p, int *ret_listener)
 {
 	int fd;
 
 	*ret_listener = -1;
 	if (!p->spec->notify)
-		return load(filter_plain, COUNT(filter_plain), 0);
-	fd = load(filter_notify, COUNT(filter_notify),
-		  SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+		return load_plain(p);
+	fd = load_notify(p, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 	if (fd < 0 && errno == EINVAL) /* before Linux 5.19 */
-		fd = load(filter_notify, COUNT(filter_notify), SECCOMP_FILTER_FLAG_NEW_LISTENER);
+		fd = load_notify(p, 0);
 	if (fd < 0 && (errno == EINVAL || errno == EBUSY)) /* no notifier, or another one above us */
-		return load(filter_plain, COUNT(filter_plain), 0);
+		return load_plain(p);
 	if (fd < 0)
 		return -1;
 	/* Who waits for the answer leaves its CPU to who gives it: 7 us for a connect(2) instead of up to 50.  Since Linux 6.6. */

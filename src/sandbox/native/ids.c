@@ -7,6 +7,10 @@
  * /etc/subgid.  A pair is held by a lock on one byte of one file: it cannot
  * outlive its owner, needs no clearing after a crash, and costs one fcntl.
  *
+ * A sandbox that packages are installed in gets a block of 65,536 besides: its root is the program's
+ * id of the pair, every other id inside is one of the block.  So whatever is given to
+ * somebody inside belongs to nobody on the host.
+ *
  * Rootless, or in a user namespace where the region is not mapped (some containers): the
  * caller's own id, which then is not the host's root either.
  */
@@ -27,6 +31,9 @@ enum { IDS_EACH = 2 };
 
 enum { IDS_FIRST = 0x70000000, IDS_PAIRS = 0x00100000 };
 
+/* Above the pairs, below what systemd calls foreign (0x7ffe0000). */
+enum { BLOCKS_FIRST = IDS_FIRST + IDS_PAIRS * IDS_EACH, BLOCKS = 0xf00 };
+
 /* The end of the block that starts at id 0 in our own user namespace. */
 static uint64_t mapped_from_zero(const char *map)
 {
@@ -42,8 +49,8 @@ static uint64_t mapped_from_zero(const char *map)
 	return 0;
 }
 
-/* Does a line "name:start:count" of a subid file touch the pair at id? */
-static bool in_subid_file(const char *text, uint32_t id)
+/* Does a line "name:start:count" of a subid file touch the n ids from id on? */
+static bool in_subid_file(const char *text, uint32_t id, uint32_t n)
 {
 	const char *line = text;
 
@@ -51,7 +58,7 @@ static bool in_subid_file(const char *text, uint32_t id)
 		const char *colon = strchr(line, ':');
 		unsigned long long start, count;
 
-		if (colon && sscanf(colon + 1, "%llu:%llu", &start, &count) == 2 && id + IDS_EACH > start &&
+		if (colon && sscanf(colon + 1, "%llu:%llu", &start, &count) == 2 && id + n > start &&
 		    id < start + count)
 			return true;
 		line = strchr(line, '\n');
@@ -76,19 +83,27 @@ static int open_lock(void)
 	return fd;
 }
 
-static bool lock_pair(int fd, uint32_t n)
+/* A byte per pair; after those, one per block. */
+static bool lock_byte(int fd, uint32_t n)
 {
 	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = n, .l_len = 1 };
 
 	return fcntl(fd, F_OFD_SETLK, &l) == 0;
 }
 
+static char subuid[16384], subgid[16384]; /* a page of stack is paid for, used or not */
+
+static uint64_t mapped_ids(void)
+{
+	uint64_t uids = mapped_from_zero("/proc/self/uid_map"), gids = mapped_from_zero("/proc/self/gid_map");
+
+	return uids < gids ? uids : gids;
+}
+
 static int pick_range(struct native_ids *ids)
 {
 	CS_FD int fd = -1;
-	static char subuid[16384], subgid[16384]; /* a page of stack is paid for, used or not */
-	uint64_t uids = mapped_from_zero("/proc/self/uid_map"), gids = mapped_from_zero("/proc/self/gid_map");
-	uint64_t top = uids < gids ? uids : gids;
+	uint64_t top = mapped_ids();
 	uint32_t start;
 
 	if (top < (uint64_t)IDS_FIRST + (uint64_t)IDS_PAIRS * IDS_EACH)
@@ -105,7 +120,7 @@ static int pick_range(struct native_ids *ids)
 	for (uint32_t i = 0; i < IDS_PAIRS; i++) {
 		uint32_t n = (start + i) % IDS_PAIRS, id = IDS_FIRST + n * IDS_EACH;
 
-		if (in_subid_file(subuid, id) || in_subid_file(subgid, id) || !lock_pair(fd, n))
+		if (in_subid_file(subuid, id, IDS_EACH) || in_subid_file(subgid, id, IDS_EACH) || !lock_byte(fd, n))
 			continue;
 		ids->uid = ids->gid = id;
 		ids->lock_fd = CS_TAKE_FD(fd);
@@ -115,6 +130,22 @@ static int pick_range(struct native_ids *ids)
 	return -EAGAIN;
 }
 
+/* After pick_range(), whose lock file and lists it uses. */
+static void pick_block(struct native_ids *ids)
+{
+	uint32_t start = (uint32_t)getpid() % BLOCKS;
+
+	if (mapped_ids() < (uint64_t)BLOCKS_FIRST + (uint64_t)BLOCKS * NATIVE_BLOCK)
+		return;
+	for (uint32_t i = 0; i < BLOCKS && !ids->block; i++) {
+		uint32_t n = (start + i) % BLOCKS, id = BLOCKS_FIRST + n * NATIVE_BLOCK;
+
+		if (!in_subid_file(subuid, id, NATIVE_BLOCK) && !in_subid_file(subgid, id, NATIVE_BLOCK) &&
+		    lock_byte(ids->lock_fd, IDS_PAIRS + n))
+			ids->block = id;
+	}
+}
+
 /* Is our effective id the host's real root?  The kernel decides writes to
  * /proc/sys by exactly that, not by capability, so ask it there. */
 static bool is_global_root(void)
@@ -122,12 +153,14 @@ static bool is_global_root(void)
 	return faccessat(AT_FDCWD, "/proc/sys/kernel/core_pattern", W_OK, AT_EACCESS) == 0;
 }
 
-int native_ids_pick(struct native_ids *ids, struct cs_err *err)
+int native_ids_pick(struct native_ids *ids, bool block, struct cs_err *err)
 {
 	*ids = (struct native_ids){ .uid = geteuid(), .gid = getegid(), .lock_fd = -1, .why = EPERM };
 	if (ids->uid != 0)
 		return 0;
 	ids->why = -pick_range(ids);
+	if (ids->ranged && block)
+		pick_block(ids);
 	if (ids->ranged)
 		return 0;
 	if (mapped_from_zero("/proc/self/uid_map") > 65536 || is_global_root())
@@ -176,8 +209,19 @@ static _Noreturn int idmap_holder(void *arg)
 		(void)sys_raw(SYS_exit_group, 0, 0, 0);
 }
 
-int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, struct native_holder *holder, struct cs_err *err)
+/* A line for one id; with a block, one for each of the others. */
+static const char *map_text(char text[64], unsigned inside, unsigned outside, unsigned block)
 {
+	int n = snprintf(text, 64, "%u %u 1\n", inside, outside);
+
+	if (block)
+		snprintf(text + n, 64 - (size_t)n, "1 %u %u\n", block + 1, NATIVE_BLOCK - 1);
+	return text;
+}
+
+int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, bool system, struct native_holder *holder, struct cs_err *err)
+{
+	unsigned block = system ? ids->block : 0;
 	char path[64], text[64];
 	int fd = -1;
 
@@ -186,11 +230,9 @@ int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, 
 	if (holder->pid < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "make a user namespace for the workspace's ids");
 	snprintf(path, sizeof path, "/proc/%d/gid_map", (int)holder->pid);
-	snprintf(text, sizeof text, "%u %u 1", group, ids->gid);
-	if (sys_put(AT_FDCWD, path, text) == 0) {
+	if (sys_put(AT_FDCWD, path, map_text(text, block ? 0 : group, ids->gid, block)) == 0) {
 		snprintf(path, sizeof path, "/proc/%d/uid_map", (int)holder->pid);
-		snprintf(text, sizeof text, "%u %u 1", owner, ids->uid);
-		if (sys_put(AT_FDCWD, path, text) == 0) {
+		if (sys_put(AT_FDCWD, path, map_text(text, block ? 0 : owner, ids->uid, block)) == 0) {
 			snprintf(path, sizeof path, "/proc/%d/ns/user", (int)holder->pid);
 			fd = open(path, O_RDONLY | O_CLOEXEC);
 		}
@@ -212,4 +254,52 @@ void native_idmap_reap(struct native_holder *holder)
 	while (waitpid(holder->pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	holder->pid = 0;
+}
+
+/* ---- the program's user namespace, where it has a block ---- */
+
+/* A process by its number in the /proc that we write through, which is not the one that we have for it. */
+static int number_in(int proc_fd, int pidfd, char ret[16])
+{
+	char path[48], text[512], *at;
+
+	snprintf(path, sizeof path, "self/fdinfo/%d", pidfd);
+	if (sys_get(proc_fd, path, text, sizeof text) < 0 || !(at = strstr(text, "\nPid:\t")))
+		return -1;
+	return sscanf(at + 6, "%15[0-9]", ret) == 1 ? 0 : -1;
+}
+
+static int map_block(const struct native_plan *p, const char *pid)
+{
+	char path[64], text[64];
+
+	snprintf(path, sizeof path, "%s/gid_map", pid);
+	if (sys_put(p->proc_fd, path, map_text(text, 0, p->ids.gid, p->ids.block)) < 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/uid_map", pid);
+	if (sys_put(p->proc_fd, path, map_text(text, 0, p->ids.uid, p->ids.block)) < 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/ns/user", pid);
+	return openat(p->proc_fd, path, O_RDONLY | O_CLOEXEC);
+}
+
+/* More than one id can only be mapped by who has power over the namespace above, so not by who is in it. */
+int native_program_userns(const struct native_plan *p)
+{
+	static struct native_holder h;
+	CS_FD int pidfd = -1;
+	char pid[16];
+	int fd = -1, saved;
+
+	/* What the namespace may hold in all, whichever of its ids, and we: it is born with the limit of who makes it. */
+	if (native_limit_processes(p, 1) < 0)
+		return -1;
+	h.pid = clone(idmap_holder, h.stack + sizeof h.stack, CLONE_VM | CLONE_NEWUSER | CLONE_PIDFD | SIGCHLD, (void *)(intptr_t)getpid(), &pidfd);
+	if (h.pid > 0 && number_in(p->proc_fd, pidfd, pid) == 0)
+		fd = map_block(p, pid);
+	saved = errno;
+	if (h.pid > 0)
+		(void)kill(h.pid, SIGKILL); /* not waited for: whoever ends here process 1 reaps */
+	errno = saved;
+	return fd;
 }

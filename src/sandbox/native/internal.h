@@ -14,6 +14,7 @@
  *   proc.c      /proc: masks, and files that show the sandbox's own limits
  *   net.c       a network that ends at the caller
  *   etc.c       the few files of /etc that are ours
+ *   system.c    /var, /run and accounts where packages are installed
  *   payload.c   from process 1's child to the program's first instruction
  *   stem.c      a sandbox that waits for commands: inside
  *   commands.c  ... and the caller's side of it
@@ -27,7 +28,7 @@
  * full capabilities there give it no power over its mounts or its network.
  *
  * Code that runs after clone: init.c, root.c, layer.c, store.c, overlay.c,
- * proc.c, etc.c, payload.c, stem.c, mounter.c, filter.c.  The process was single-threaded, so it may allocate, but what
+ * proc.c, etc.c, system.c, payload.c, stem.c, mounter.c, filter.c.  The process was single-threaded, so it may allocate, but what
  * payload.c does shares memory with process 1 (vfork) and must leave it sane.
  *
  * Everything the inside reports goes through one shared page, as numbers and
@@ -92,7 +93,8 @@ struct native_report {
 struct native_ids {
 	bool ranged;        /* true: base is ours alone; false: the caller's own id */
 	uint32_t uid, gid;  /* host ids (in the caller's user namespace) the program runs under */
-	int lock_fd;        /* holds the range; closing it gives it back */
+	uint32_t block;     /* ranged: id n > 0 inside is block + n, and 0 is uid; 0: the program is one id and no root */
+	int lock_fd;        /* holds them; closing it gives them back */
 	int why;            /* errno when not ranged */
 };
 
@@ -130,6 +132,7 @@ struct native_plan {
 	bool own_clock;            /* time since boot counts from the start */
 	int stem_ctl, stem_exec;   /* the stem's ends of its sockets, or -1 */
 	int ro_fd;                 /* the tmpfs once more, read-only: where covers come from */
+	int program_userns;        /* with a block of ids: the program's user namespace; else -1 */
 };
 
 /* A message between the caller and the stem: commands.c says what they mean. */
@@ -197,7 +200,7 @@ struct sandbox {
 	size_t n_net, want_net;
 };
 
-enum { NATIVE_UID = 1000, NATIVE_GID = 1000 };
+enum { NATIVE_UID = 1000, NATIVE_GID = 1000, NATIVE_BLOCK = 65536 };
 #define NATIVE_USER "agent"
 #define NATIVE_HOME "/home/agent"
 #define NATIVE_HOST "caisson"
@@ -242,18 +245,21 @@ void native_active(struct native_plan *p, enum protection prot);
 int native_missing(struct native_plan *p, enum protection prot, int sys, const char *what);
 
 /* ids.c */
-int native_ids_pick(struct native_ids *ids, struct cs_err *err);
+/* block: besides, if it can be had. */
+int native_ids_pick(struct native_ids *ids, bool block, struct cs_err *err);
 void native_ids_done(struct native_ids *ids);
 int native_write_maps(int proc_dir, const char *pid, unsigned inside_uid, unsigned outside_uid, unsigned inside_gid,
 		      unsigned outside_gid);
-/* A user namespace that says "files of owner are files of ids" for idmapped mounts, and the
- * process that made it, to be reaped once the descriptor has been handed on. */
+/* A user namespace that says "files of owner are files of ids" (with a block and system: everybody's are
+ * those of the same id inside) for idmapped mounts, and the process that made it, to be reaped once the descriptor has been handed on. */
 struct native_holder {
 	pid_t pid;
 	char stack[1024] __attribute__((aligned(16))); /* it shares our memory, and lives until it is reaped */
 };
-int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, struct native_holder *holder, struct cs_err *err);
+int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, bool system, struct native_holder *holder, struct cs_err *err);
 void native_idmap_reap(struct native_holder *holder);
+/* By process 1: a user namespace for the program in which it is root and has the block; or -1. */
+int native_program_userns(const struct native_plan *p);
 
 /* net.c */
 int native_open_network(struct native_plan *p);
@@ -262,6 +268,7 @@ int native_open_network(struct native_plan *p);
 unsigned native_cgroup_wanted(const struct profile_limits *l, protection_set off);
 int native_cgroup_limit(struct sys_cgroup *cg, const struct profile_limits *l, unsigned own, struct cs_err *err);
 int native_rlimits(const struct native_plan *p);
+int native_limit_processes(const struct native_plan *p, unsigned more); /* only that */
 
 /* usage.c: adds what no control group tells. */
 void native_usage_procs(pid_t init, const struct profile_limits *l, bool memory, bool cpu, struct sandbox_usage *u);
@@ -366,10 +373,14 @@ void native_overlay_unmark(int work);
 int native_clone_mapped(int src, int userns);
 int native_clone_attached(int src, int userns, int scratch, const char *name);
 
-/* proc.c, etc.c */
+/* Its own files in /dev, /etc and /proc. */
 int native_build_proc(struct native_plan *p);
 int native_build_etc(struct native_plan *p);
 int native_build_dev(struct native_plan *p);
+
+/* system.c: of a sandbox with a block of ids. */
+int native_make_var(struct native_plan *p);      /* /var and /run can be written: once the root is made, before any bind */
+int native_make_accounts(struct native_plan *p); /* /etc/passwd and the like: after the binds, before /etc is built */
 
 /* payload.c */
 int native_spawn_payload(struct native_plan *p, pid_t *ret);

@@ -58,7 +58,8 @@ static int hide_in_layer(const struct native_overlay *below, int mask, const cha
 		if (fchmodat(mask, part, st.st_mode & 0777, 0) < 0 || utimensat(mask, part, times, AT_SYMLINK_NOFOLLOW) < 0)
 			return -1;
 	}
-	return mknodat(mask, rel, S_IFCHR, 0) < 0 && errno != EEXIST ? -1 : 0;
+	/* ENOTDIR: what it lies in is hidden already. */
+	return mknodat(mask, rel, S_IFCHR, 0) < 0 && errno != EEXIST && errno != ENOTDIR ? -1 : 0;
 }
 
 static bool hides_something(const struct native_plan *p, const struct sandbox_bind *b)

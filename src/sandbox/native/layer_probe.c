@@ -85,7 +85,7 @@ static int run_trial(struct trial *t, struct cs_err *err)
 
 	if (!t->ids.ranged)
 		a.flags |= CLONE_NEWUSER;
-	else if (fstat(t->dir, &st) < 0 || (t->userns = native_idmap_userns(&t->ids, st.st_uid, st.st_gid, holder, err)) < 0)
+	else if (fstat(t->dir, &st) < 0 || (t->userns = native_idmap_userns(&t->ids, st.st_uid, st.st_gid, false, holder, err)) < 0)
 		return -CS_E_SYSTEM;
 	pid = sys_clone3(&a);
 	if (pid == 0)
@@ -133,7 +133,7 @@ int sandbox_layer_probe(int dir, struct cs_err *err)
 	int r;
 
 	snprintf(name, sizeof name, ".caisson-probe-%d", (int)getpid());
-	r = native_ids_pick(&t.ids, err);
+	r = native_ids_pick(&t.ids, false, err);
 	if (r < 0)
 		return r;
 	fd = t.dir = make_parts(dir, name);

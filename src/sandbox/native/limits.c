@@ -130,6 +130,15 @@ static bool has_pids_cgroup(const struct native_plan *p)
 	return cg->path[cg->mode == SYS_CGROUP_V2 ? SYS_CG_UNIFIED : SYS_CG_PIDS][0];
 }
 
+int native_limit_processes(const struct native_plan *p, unsigned more)
+{
+	const struct profile_limits *l = p->spec->limits;
+
+	if (!l->pids || !native_on(p, PROT_LIMIT_PIDS))
+		return 0;
+	return rlimit(RLIMIT_NPROC, l->pids + (has_pids_cgroup(p) ? 8 : 0) + native_own_processes(p->spec) - 1 + more);
+}
+
 int native_rlimits(const struct native_plan *p)
 {
 	const struct profile_limits *l = p->spec->limits;
@@ -142,7 +151,7 @@ int native_rlimits(const struct native_plan *p)
 		return -1;
 	/* Counted per user namespace since Linux 5.14, so it bounds this sandbox alone.  A little
 	 * above the control group's limit, where there is one: that one can say it was hit. */
-	if (l->pids && native_on(p, PROT_LIMIT_PIDS) && rlimit(RLIMIT_NPROC, l->pids + (has_pids_cgroup(p) ? 8 : 0) + native_own_processes(p->spec) - 1) < 0)
+	if (native_limit_processes(p, 0) < 0)
 		return -1;
 	/* What one file may hold; sockets' and memfds' too, which no tmpfs bounds. */
 	if (l->disk && native_on(p, PROT_LIMIT_DISK) && rlimit(RLIMIT_FSIZE, l->disk) < 0)

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,9 @@ int native_payload_userns(struct native_plan *p)
 
 	if (!native_on(p, PROT_USERNS))
 		return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? fail(p, "PR_SET_DUMPABLE") : 0;
-	if (native_write_maps(p->proc_fd, "self", NATIVE_UID, uid, NATIVE_GID, gid) < 0)
+	if (p->program_userns >= 0 && setns(p->program_userns, CLONE_NEWUSER) < 0)
+		return fail(p, "enter the user namespace");
+	if (p->program_userns < 0 && native_write_maps(p->proc_fd, "self", NATIVE_UID, uid, NATIVE_GID, gid) < 0)
 		return fail(p, "write the user namespace's id maps");
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return fail(p, "PR_SET_DUMPABLE");
@@ -144,6 +147,8 @@ static int allow_all(struct native_plan *p, int ruleset)
 	for (size_t i = 0; i < sizeof private / sizeof *private; i++)
 		if (native_allow(p, ruleset, private[i], all) < 0)
 			return -1;
+	if (p->ids.block && (native_allow(p, ruleset, "/var", all) < 0 || native_allow(p, ruleset, "/run", all) < 0))
+		return -1;
 	for (size_t i = 0; i < p->spec->n_files; i++)
 		if (native_allow(p, ruleset, p->spec->files[i].path, read) < 0)
 			return -1;
@@ -259,11 +264,17 @@ static int exec_program(struct native_plan *p)
 	return native_not_executed(&p->report->err, p->spec->argv[0], p->spec->path, native_exec(p->spec->argv, p->spec->env, p->spec->path));
 }
 
+/* What an installer needs to give files to others and become others.  They hold over the ids of the
+ * program's own user namespace, which are nobody's on the host, and over nothing that it does not own. */
+#define INSTALLER                                                                                                    \
+	(1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER | 1u << CAP_FSETID | 1u << CAP_KILL | 1u << CAP_SETUID | \
+	 1u << CAP_SETGID)
+
 /* From here on nothing can be raised again. */
 int native_payload_give_up(struct native_plan *p)
 {
 	if (native_on(p, PROT_CAPS)) {
-		if (sys_drop_caps() < 0)
+		if ((p->program_userns >= 0 ? sys_keep_caps(INSTALLER) : sys_drop_caps()) < 0)
 			return fail(p, "drop capabilities");
 		native_active(p, PROT_CAPS);
 	}
@@ -324,9 +335,11 @@ int native_spawn_payload(struct native_plan *p, pid_t *ret)
 	static char stack[65536] __attribute__((aligned(16)));
 	int flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
 
+	if (p->ids.block && native_on(p, PROT_USERNS) && (p->program_userns = native_program_userns(p)) < 0)
+		return fail(p, "make a user namespace with a block of ids");
 	if (p->spec->stem)
 		return native_spawn_stem(p, ret);
-	if (native_on(p, PROT_USERNS))
+	if (native_on(p, PROT_USERNS) && p->program_userns < 0)
 		flags |= CLONE_NEWUSER;
 	*ret = clone(child, stack + sizeof stack, flags, p);
 	if (*ret < 0)

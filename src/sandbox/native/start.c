@@ -92,7 +92,7 @@ static int send_idmaps(struct native_plan *p, int sock, struct native_holder *ho
 
 		if (!p->maps[i]) /* NOLINT(clang-analyzer-core.NullDereference): plan_binds() set it */
 			continue;
-		fd = native_idmap_userns(&p->ids, p->owners[i].uid, p->owners[i].gid, holders++, err);
+		fd = native_idmap_userns(&p->ids, p->owners[i].uid, p->owners[i].gid, p->binds[i]->scratch, holders++, err);
 		if (fd < 0)
 			return fd;
 		if (hand_over(sock, 'I', fd, err) < 0)
@@ -320,7 +320,7 @@ static int wait_for_layers(struct sandbox *s, struct cs_err *err)
 int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct cs_err *err)
 {
 	struct native_plan plan = { .spec = spec, .start_ns = native_now(), .tmpfs_fd = -1, .ro_fd = -1, .root_fd = -1, .proc_fd = -1,
-				    .stem_ctl = -1, .stem_exec = -1 };
+				    .stem_ctl = -1, .stem_exec = -1, .program_userns = -1 };
 	CS_FREE const struct sandbox_bind **binds = cs_calloc(spec->n_binds, sizeof *binds);
 	CS_FREE int *idmap = cs_calloc(spec->n_binds, sizeof *idmap);
 	CS_FREE bool *maps = cs_calloc(spec->n_binds, sizeof *maps);
@@ -333,7 +333,7 @@ int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct 
 	s->start_ns = plan.start_ns;
 	plan.report = s->report;
 	plan.landlock_abi = sys_landlock_abi();
-	r = native_ids_pick(&s->ids, err);
+	r = native_ids_pick(&s->ids, spec->installs, err);
 	if (r == 0) {
 		plan.ids = s->ids;
 		plan.builder_userns = !s->ids.ranged;
@@ -596,6 +596,11 @@ void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret)
 bool sandbox_unmapped(const struct sandbox *s)
 {
 	return s->report->unmapped;
+}
+
+bool sandbox_installs(const struct sandbox *s)
+{
+	return s->ids.block != 0;
 }
 
 bool sandbox_cleared(const struct sandbox *s)

@@ -430,7 +430,7 @@ int native_spawn_stem(struct native_plan *p, pid_t *ret)
 	int ready[2];
 	char c;
 
-	if (native_on(p, PROT_USERNS))
+	if (native_on(p, PROT_USERNS) && p->program_userns < 0)
 		a.flags = CLONE_NEWUSER;
 	if (pipe2(ready, O_CLOEXEC) < 0)
 		return fail(p, "make a pipe");

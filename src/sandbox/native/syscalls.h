@@ -73,7 +73,7 @@
 /* name, the check in tools/gen_seccomp.c */
 #define SYSCALLS_CHECK(X) \
 	X(chmod, mode1) X(fchmod, mode1) X(fchmodat, mode2) X(mknod, node1) X(mknodat, node2) \
-	X(creat, mode1) X(open, open) X(openat, openat) \
+	X(creat, made1) X(open, open) X(openat, openat) \
 	X(clone, clone) X(ioctl, ioctl) X(personality, personality) X(seccomp, seccomp) \
 	X(socket, socket) X(socketpair, socketpair) X(connect, connect) \
 	X(sendto, send3) X(sendmsg, send2) X(sendmmsg, send3)
