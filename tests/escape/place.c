@@ -272,6 +272,8 @@ struct place *place_make(void)
 	put_file(path, "name: small\nextends: default\nlimits:\n  inodes: 4000\n", 0644);
 	snprintf(path, sizeof path, "%s/pid.yaml", p.out);
 	put_file(path, "name: pid\nextends: default\nproc: pid\n", 0644);
+	snprintf(path, sizeof path, "%s/scratch.yaml", p.out);
+	put_file(path, "name: scratch\nextends: default\nsystem: scratch\n", 0644);
 	snprintf(path, sizeof path, "%s/file", p.share);
 	put_file(path, "host", 0666);
 	snprintf(path, sizeof path, "%s/sub", p.share);
