@@ -883,6 +883,29 @@ def _(m):
     equal({w.read(f"f{i}") for i in range(40)}, {f"{winner}\n"}, "files")
     equal([d for d in os.listdir(w.dir) if d.startswith("d")], [f"d{winner}"], "directories")
 
+@test("of a base file with two names the program sees, and the commit brings, the same: what was changed through one is that one's")
+def _(m):
+    w = Ws(m, {"a": "old\n"})
+    os.link(w.path("a"), w.path("b"))
+    r = m.run("-w", w.dir, "--commit", "always", *sh("echo new >a && cat a b"), **w.env({}))
+    worked(r)
+    seen = r.out.split()
+    equal([w.read("a").strip(), w.read("b").strip()], seen, "in the workspace")
+    # And it does not become another in the middle: not by a step, not in a fork.
+    w = Ws(m, {"a": "old\n"}, name="steps")
+    os.link(w.path("a"), w.path("b"))
+    s = w.cmd("begin", "-w", w.dir).out.strip()
+    try:
+        first = w.cmd("exec", s, "--", "sh", "-c", "echo new >a; cat a b").out
+        equal(w.cmd("exec", s, "--", "cat", "a", "b").out, first, "the next step")
+        f = w.cmd("fork", s).out.strip()
+        equal(w.cmd("exec", f, "--", "cat", "a", "b").out, first, "the fork")
+        w.cmd("end", "--commit", "never", f)
+        worked(w.cmd("end", "--commit", "always", s))
+        equal(w.read("a") + w.read("b"), first, "in the workspace")
+    finally:
+        w.cmd("end", "--commit", "never", s)
+
 
 if __name__ == "__main__":
     test.main()

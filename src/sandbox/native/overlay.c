@@ -61,9 +61,18 @@ static int set_lowers(int fs, const struct native_overlay *o)
 }
 
 /* In a user namespace overlayfs keeps its notes in user.* attributes; with real root it can also
- * rename directories of the base.  Data is never left behind in a lower layer (metacopy). */
+ * rename directories of the base.  Data is never left behind in a lower layer (metacopy).
+ *
+ * Never an index, which some kernels have by default.  It would keep the names of a base file with
+ * hard links together, but only in its own view: a change made through one name is in the upper
+ * layer under that name alone, and under the others by an entry of the work directory.  So a commit,
+ * a savepoint and a fork would all take back what the program saw under the others; and as
+ * upper, work and lower directories are tied to one another, a spare work directory or a
+ * layer over another one is ESTALE. */
 static int set_behaviour(int fs, const struct native_overlay *o)
 {
+	if (fsconfig(fs, FSCONFIG_SET_STRING, "index", "off", 0) < 0)
+		return -1;
 	if (o->userxattr)
 		return fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL, 0);
 	if (fsconfig(fs, FSCONFIG_SET_STRING, "redirect_dir", o->redirect ? "on" : "nofollow", 0) < 0)
@@ -92,7 +101,7 @@ static int by_mount(const struct native_overlay *o)
 	CS_FD int fd = -1;
 
 	snprintf(place, sizeof place, "/proc/self/fd/%d/place", o->scratch);
-	if (!put(text, sizeof text, "%s,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d%s,lowerdir=",
+	if (!put(text, sizeof text, "index=off,%s,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d%s,lowerdir=",
 		 o->userxattr ? "userxattr" : o->redirect ? "redirect_dir=on,metacopy=off" : "redirect_dir=nofollow,metacopy=off",
 		 o->upper, o->work, o->disk ? ",volatile" : "") ||
 	    !put_lowers(text, sizeof text, o))
