@@ -93,10 +93,12 @@ struct sandbox_spec {
 	bool tty;                         /* stdio[0] is a terminal of ours: make it the controlling one */
 	protection_set require;
 	protection_set off;               /* left out on purpose; 0 but in test builds */
-	/* Packages are to be installed in the system's layers: the program is root among 65,536 ids of its own, with
-	 * the capabilities of an installer over them alone, a /var and a /run to write to, and the system's
-	 * accounts.  Where such ids cannot be had it is not, and sandbox_installs() says so. */
+	/* Packages are to be installed in the system's layers: the program is root inside, with the capabilities of an
+	 * installer over its own ids alone, a /var and a /run to write to, and the system's accounts.  As root it has
+	 * 65,536 ids that are nobody's; else its caller's subordinate ones, if there are any and nothing
+	 * but the system can be written; else it is the only one, and can give no file away. */
 	bool installs;
+	bool one_id;                      /* then that one in any case */
 	bool stem;                        /* no program: argv to tty are not looked at; it waits for sandbox_exec() */
 	bool notify;                      /* report refused system calls through sandbox_refusal_fd() */
 	/* Called once with the control groups that are about to be made, so that they can be
@@ -180,7 +182,7 @@ void sandbox_look_last(struct sandbox *s);
 void sandbox_wait(struct sandbox *s, struct sandbox_exit *ret);
 /* The workspace's files could not be given to the sandbox's user: they can be read, not changed. */
 bool sandbox_unmapped(const struct sandbox *s);
-bool sandbox_installs(const struct sandbox *s); /* as the spec's, if it could be had */
+bool sandbox_has_block(const struct sandbox *s); /* of ids: see the spec's installs */
 bool sandbox_cleared(const struct sandbox *s);   /* after the wait: no control group is left */
 void sandbox_usage(struct sandbox *s, struct sandbox_usage *ret);
 protection_set sandbox_active(const struct sandbox *s);

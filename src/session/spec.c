@@ -152,7 +152,7 @@ static int add_binds(const struct session_opts *o, struct session_spec *s, struc
 	for (size_t i = 0; r == 0 && i < p->files_read.n; i++)
 		r = p->system == PROFILE_SYSTEM_SCRATCH && is_system(p->files_read.v[i]) ? add_scratch(s, p->files_read.v[i], err)
 										      : add_bind(s, SANDBOX_RO, p->files_read.v[i], true, err);
-	if (r == 0 && s->spec.installs && geteuid() == 0)
+	if (r == 0 && s->spec.installs)
 		r = add_package_state(s, err);
 	for (size_t i = 0; r == 0 && i < p->files_write.n; i++) {
 		char *real = NULL;
@@ -271,6 +271,15 @@ static void hide_stores(struct session_spec *s)
 		cs_strv_add(&s->hide, state);
 }
 
+/* Packages bring /usr, and no secrets.  Rootless the rest is closed to us anyway, but for the names: locks and the
+ * like, that installers make anew where there are none. */
+static void hide_closed(const char *path, struct cs_strv *ret, bool *ret_partly)
+{
+	if (geteuid() != 0 && (!strcmp(path, "/usr") || !strcmp(path, "/opt")))
+		return;
+	session_find_closed(!strcmp(path, "/usr") ? "/usr/local" : path, ret, ret_partly);
+}
+
 /* Absolute patterns go as they are; relative ones are looked for where the program can read. */
 static int make_hide(const struct session_opts *o, struct session_spec *s, struct cs_err *err)
 {
@@ -286,8 +295,8 @@ static int make_hide(const struct session_opts *o, struct session_spec *s, struc
 
 		if ((b->kind != SANDBOX_RO && !b->scratch) || b->source == s->workspace)
 			r = session_find_hidden(b->source, patterns, &s->hide, &partly, err);
-		else if (b->scratch && geteuid() == 0) /* packages bring /usr, and no secrets */
-			session_find_closed(!strcmp(b->source, "/usr") ? "/usr/local" : b->source, &s->hide, &partly);
+		else if (b->scratch)
+			hide_closed(b->source, &s->hide, &partly);
 		if (partly && !s->hide_partly)
 			s->hide_partly = b->source;
 	}

@@ -390,9 +390,9 @@ static void collect(struct run *r)
 	if (sandbox_unmapped(r->box))
 		say_note("the workspace is on a file system that cannot map ids: its files could be read but not changed "
 			 "(run as their owner, or keep it on ext4, xfs or btrfs)");
-	if (r->o->profile->system == PROFILE_SYSTEM_SCRATCH && !sandbox_installs(r->box) && end.status)
-		say_note("`system: scratch` without ids of its own: what wants to be root (apt-get, dpkg) cannot work here "
-			 "(run as root; `caisson doctor` says more)");
+	if (r->o->profile->system == PROFILE_SYSTEM_SCRATCH && !sandbox_has_block(r->box) && end.status)
+		say_note("`system: scratch` had one id here: packages with files of other users cannot be installed "
+			 "(run as root; `caisson doctor` says more at subuid)");
 	res->n_steps = sandbox_steps(r->box, res->steps, sizeof res->steps / sizeof *res->steps);
 	verdict(r, &end);
 	if (relay_lost(r->relay) && res->exit_code == 0)
@@ -447,7 +447,7 @@ static int start(struct run *r, struct session_spec *s)
 	if (e == -CS_E_UNSUPPORTED && s->layer && s->layer->store) {
 		/* overlayfs does not work there: the writes go to memory, and to disk at the end. */
 		s->layer->store = 0;
-		s->spec.installs = false; /* files of ids that the workspace cannot have would come to disk */
+		s->spec.one_id = true; /* files of ids that the workspace cannot have would come to disk */
 		r->in_memory = true;
 		r->res->err = (struct cs_err){ 0 };
 		e = sandbox_start(&s->spec, &r->box, &r->res->err);

@@ -153,12 +153,12 @@ HAS_APT = all(os.path.exists(p) for p in ("/usr/bin/apt-get", "/usr/bin/dpkg-deb
 SOURCE = "rm -rf /etc/apt/sources.list.d /etc/apt/apt.conf.d && echo \"deb [trusted=yes] copy:$PWD/repo ./\" >/etc/apt/sources.list && apt-get -q update"
 
 
-def deb(w):
-    """A repository in the workspace with one package: another's file, a set-id program, a script that adds an account."""
+def deb(w, others=True):
+    """A repository in the workspace with one package: another's file, a set-id program, a script that adds an account and gives to it."""
     top = f"{w.top}/package"
     files = {"DEBIAN/control": (f"Package: {PKG}\nVersion: 1.0\nArchitecture: all\nMaintainer: t <t@example.org>\nDescription: test\n", 0o644),
-             "DEBIAN/postinst": (f"#!/bin/sh\nset -e\nid -u >/var/lib/{PKG}/ran-as\nchown 34:34 /var/lib/{PKG}/given\n"
-                                 f"useradd --system --no-create-home {PKG}\nchown {PKG} /var/lib/{PKG}/new\n", 0o755),
+             "DEBIAN/postinst": (f"#!/bin/sh\nset -e\nid -u >/var/lib/{PKG}/ran-as\nuseradd --system --no-create-home {PKG}\n" +
+                                 (f"chown 34:34 /var/lib/{PKG}/given\nchown {PKG} /var/lib/{PKG}/new\n" if others else ""), 0o755),
              f"usr/bin/{PKG}": ("#!/bin/sh\necho from the package\n", 0o755),
              f"usr/bin/{PKG}-setid": ("#!/bin/sh\n:\n", 0o4755),
              f"etc/{PKG}.conf": ("x\n", 0o644),
@@ -168,7 +168,8 @@ def deb(w):
         with open(f"{top}/{name}", "w") as f:
             f.write(text)
         os.chmod(f"{top}/{name}", mode)
-    os.chown(f"{top}/var/lib/{PKG}/others", 33, 33)
+    if others:
+        os.chown(f"{top}/var/lib/{PKG}/others", 33, 33)
     w.m.mkdir(w.path("repo"))
     out = w.path(f"repo/{PKG}_1.0_all.deb")
     subprocess.run(["dpkg-deb", "-b", top, out], check=True, capture_output=True)
@@ -219,14 +220,28 @@ def _(m):
     worked(w.inside(f"dpkg -i repo/*.deb && rm /var/lib/{PKG}/ran-as && dpkg -P {PKG} && ! test -e /usr/bin/{PKG} && ! test -e /etc/{PKG}.conf"))
 
 
-@test("where such ids cannot be had, who fails is told why", modes=("user",))
+@test("where there is one id, apt-get and dpkg install what is all root's, and who fails with more is told why", modes=("user",))
 def _(m):
+    if not HAS_APT:
+        note("no apt-get: not tried")
+        return
     w = Place(m)
-    r = w.inside("id -u && exit 7")
-    equal((r.status, r.out), (7, "1000\n"), "the program's own status and id")
-    holds(r.err, "system: scratch", "what is said")
+    deb(w, others=False)
+    before = os.stat("/var/lib/dpkg/status")
+    for install in (f"{SOURCE} && apt-get -q install -y {PKG}", f"dpkg -i repo/{PKG}_1.0_all.deb"):
+        r = w.inside(f"({install}) >&2 && {PKG} && cat /var/lib/{PKG}/ran-as && grep -c ^{PKG}: /etc/passwd && dpkg -P {PKG} >&2")
+        worked(r)
+        equal(r.out, "from the package\n0\n1\n", "inside")
+        check(w.inside(f"({install}) >&2", "plain").status != 0, "without scratch it works, too: this shows nothing")
+    equal((os.stat("/var/lib/dpkg/status"), left_on_host(), w.list()), (before, "", []), "the host")
+    w = Place(m)
+    deb(w)
+    r = w.inside(f"dpkg -i repo/{PKG}_1.0_all.deb")
+    check(r.status != 0 and "ownership" in r.err, f"a file of another was installed: {r}")
+    holds(r.err, "`system: scratch` had one id here", "what is said")
     check("system: scratch" not in w.inside("exit 7", "plain").err, "said without scratch, too")
     check("system: scratch" not in w.inside("true").err, "said to who did not fail")
+    equal(w.inside("id -u; touch f && chown 33 f").out, "0\n", "one id")
 
 
 @test("what is installed belongs to nobody on the host, and no mount of it honours set-id bits", modes=("root",))

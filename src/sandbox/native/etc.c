@@ -39,7 +39,7 @@ int native_build_etc(struct native_plan *p)
 {
 	char name[32];
 
-	for (size_t i = p->ids.block ? ACCOUNTS : 0; i < sizeof files / sizeof *files; i++) /* then system.c has made those */
+	for (size_t i = p->ids.root ? ACCOUNTS : 0; i < sizeof files / sizeof *files; i++) /* then system.c has made those */
 		if (native_provide(p, files[i].name, files[i].path, files[i].text, strlen(files[i].text)) < 0)
 			return -1;
 	for (size_t i = 0; i < p->spec->n_files; i++) {

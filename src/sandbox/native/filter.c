@@ -35,7 +35,7 @@ static bool may_set_ids(const struct native_plan *p)
 	for (size_t i = 0; i < p->spec->n_binds; i++)
 		if (p->binds[i]->kind == SANDBOX_RW)
 			return false;
-	return p->ids.block != 0;
+	return p->ids.root;
 }
 
 static int load_plain(const struct native_plan *p)

@@ -137,12 +137,14 @@ static void pick_block(struct native_ids *ids)
 
 	if (mapped_ids() < (uint64_t)BLOCKS_FIRST + (uint64_t)BLOCKS * NATIVE_BLOCK)
 		return;
-	for (uint32_t i = 0; i < BLOCKS && !ids->block; i++) {
+	for (uint32_t i = 0; i < BLOCKS && !ids->wide; i++) {
 		uint32_t n = (start + i) % BLOCKS, id = BLOCKS_FIRST + n * NATIVE_BLOCK;
 
 		if (!in_subid_file(subuid, id, NATIVE_BLOCK) && !in_subid_file(subgid, id, NATIVE_BLOCK) &&
-		    lock_byte(ids->lock_fd, IDS_PAIRS + n))
+		    lock_byte(ids->lock_fd, IDS_PAIRS + n)) {
 			ids->block = id;
+			ids->wide = true;
+		}
 	}
 }
 
@@ -153,11 +155,13 @@ static bool is_global_root(void)
 	return faccessat(AT_FDCWD, "/proc/sys/kernel/core_pattern", W_OK, AT_EACCESS) == 0;
 }
 
-int native_ids_pick(struct native_ids *ids, bool block, struct cs_err *err)
+int native_ids_pick(struct native_ids *ids, bool root, bool block, struct cs_err *err)
 {
-	*ids = (struct native_ids){ .uid = geteuid(), .gid = getegid(), .lock_fd = -1, .why = EPERM };
-	if (ids->uid != 0)
+	*ids = (struct native_ids){ .uid = geteuid(), .gid = getegid(), .root = root, .lock_fd = -1, .why = EPERM };
+	if (ids->uid != 0) {
+		ids->wide = block && native_subids_find(ids);
 		return 0;
+	}
 	ids->why = -pick_range(ids);
 	if (ids->ranged && block)
 		pick_block(ids);
@@ -210,18 +214,18 @@ static _Noreturn int idmap_holder(void *arg)
 }
 
 /* A line for one id; with a block, one for each of the others. */
-static const char *map_text(char text[64], unsigned inside, unsigned outside, unsigned block)
+static const char *map_text(char text[64], unsigned inside, unsigned outside, bool wide, unsigned block)
 {
 	int n = snprintf(text, 64, "%u %u 1\n", inside, outside);
 
-	if (block)
+	if (wide)
 		snprintf(text + n, 64 - (size_t)n, "1 %u %u\n", block + 1, NATIVE_BLOCK - 1);
 	return text;
 }
 
 int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, bool system, struct native_holder *holder, struct cs_err *err)
 {
-	unsigned block = system ? ids->block : 0;
+	bool wide = system && ids->wide;
 	char path[64], text[64];
 	int fd = -1;
 
@@ -230,9 +234,9 @@ int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, 
 	if (holder->pid < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "make a user namespace for the workspace's ids");
 	snprintf(path, sizeof path, "/proc/%d/gid_map", (int)holder->pid);
-	if (sys_put(AT_FDCWD, path, map_text(text, block ? 0 : group, ids->gid, block)) == 0) {
+	if (sys_put(AT_FDCWD, path, map_text(text, wide ? 0 : group, ids->gid, wide, ids->block)) == 0) {
 		snprintf(path, sizeof path, "/proc/%d/uid_map", (int)holder->pid);
-		if (sys_put(AT_FDCWD, path, map_text(text, block ? 0 : owner, ids->uid, block)) == 0) {
+		if (sys_put(AT_FDCWD, path, map_text(text, wide ? 0 : owner, ids->uid, wide, ids->block)) == 0) {
 			snprintf(path, sizeof path, "/proc/%d/ns/user", (int)holder->pid);
 			fd = open(path, O_RDONLY | O_CLOEXEC);
 		}
@@ -274,10 +278,10 @@ static int map_block(const struct native_plan *p, const char *pid)
 	char path[64], text[64];
 
 	snprintf(path, sizeof path, "%s/gid_map", pid);
-	if (sys_put(p->proc_fd, path, map_text(text, 0, p->ids.gid, p->ids.block)) < 0)
+	if (sys_put(p->proc_fd, path, map_text(text, 0, native_own_gid(p), true, p->ids.block)) < 0)
 		return -1;
 	snprintf(path, sizeof path, "%s/uid_map", pid);
-	if (sys_put(p->proc_fd, path, map_text(text, 0, p->ids.uid, p->ids.block)) < 0)
+	if (sys_put(p->proc_fd, path, map_text(text, 0, native_own_uid(p), true, p->ids.block)) < 0)
 		return -1;
 	snprintf(path, sizeof path, "%s/ns/user", pid);
 	return openat(p->proc_fd, path, O_RDONLY | O_CLOEXEC);

@@ -84,6 +84,8 @@ void native_own_stdio(const struct native_ids *ids, const int stdio[3], bool tty
 /* Become the sandbox's own id, and keep the power to build. */
 static int take_ids(struct native_plan *p)
 {
+	if (p->builder_userns && p->ids.wide)
+		return native_expect(p, 'M', NULL); /* more than our own id only others can map */
 	if (p->builder_userns) {
 		if (native_write_maps(p->proc_fd, "self", 0, p->ids.uid, 0, p->ids.gid) < 0)
 			return fail(p, "write id maps (are user namespaces restricted here? see `caisson doctor`)");

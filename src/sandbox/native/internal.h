@@ -3,6 +3,7 @@
  *
  *   start.c     the caller's side: prepare, clone, watch, end
  *   ids.c       which host ids the sandbox runs under
+ *   subids.c    ... and of the caller's subordinate ids, rootless
  *   limits.c    control groups, rlimits, usage
  *   init.c      process 1 inside: order of the set-up, then reaping
  *   root.c      the new root: tmpfs, binds, pivot
@@ -93,7 +94,10 @@ struct native_report {
 struct native_ids {
 	bool ranged;        /* true: base is ours alone; false: the caller's own id */
 	uint32_t uid, gid;  /* host ids (in the caller's user namespace) the program runs under */
-	uint32_t block;     /* ranged: id n > 0 inside is block + n, and 0 is uid; 0: the program is one id and no root */
+	bool root;          /* the program is root inside; else NATIVE_UID */
+	bool wide;          /* ... among NATIVE_BLOCK ids; else it is the only one */
+	uint32_t block;     /* wide: id n > 0 inside is block + n in the builder's numbering; 0 is the program's own */
+	uint32_t sub_uid, sub_gid; /* wide and not ranged: the builder's ids from 1 on, as the host numbers them */
 	int lock_fd;        /* holds them; closing it gives them back */
 	int why;            /* errno when not ranged */
 };
@@ -222,6 +226,17 @@ static inline bool native_is_for_group(uint32_t sig)
 	return sig == 1 /* HUP */ || sig == 2 /* INT */ || sig == 3 /* QUIT */ || sig == 18 /* CONT */ || sig == 20 /* TSTP */;
 }
 
+/* The program's own ids in the builder's numbering: there the caller of a rootless sandbox is 0. */
+static inline uint32_t native_own_uid(const struct native_plan *p)
+{
+	return p->builder_userns ? 0 : p->ids.uid;
+}
+
+static inline uint32_t native_own_gid(const struct native_plan *p)
+{
+	return p->builder_userns ? 0 : p->ids.gid;
+}
+
 /* Where a bind stands inside. */
 static inline const char *native_target(const struct sandbox_bind *b)
 {
@@ -245,8 +260,8 @@ void native_active(struct native_plan *p, enum protection prot);
 int native_missing(struct native_plan *p, enum protection prot, int sys, const char *what);
 
 /* ids.c */
-/* block: besides, if it can be had. */
-int native_ids_pick(struct native_ids *ids, bool block, struct cs_err *err);
+/* For a program that is root inside, or not; with a block, if it can be had. */
+int native_ids_pick(struct native_ids *ids, bool root, bool block, struct cs_err *err);
 void native_ids_done(struct native_ids *ids);
 int native_write_maps(int proc_dir, const char *pid, unsigned inside_uid, unsigned outside_uid, unsigned inside_gid,
 		      unsigned outside_gid);
@@ -260,6 +275,10 @@ int native_idmap_userns(const struct native_ids *ids, uid_t owner, gid_t group, 
 void native_idmap_reap(struct native_holder *holder);
 /* By process 1: a user namespace for the program in which it is root and has the block; or -1. */
 int native_program_userns(const struct native_plan *p);
+
+/* subids.c: of the caller's in /etc/subuid and /etc/subgid, if they and the programs that map them are there. */
+bool native_subids_find(struct native_ids *ids);
+int native_subids_map(const struct native_ids *ids, pid_t builder, struct cs_err *err);
 
 /* net.c */
 int native_open_network(struct native_plan *p);
@@ -378,7 +397,7 @@ int native_build_proc(struct native_plan *p);
 int native_build_etc(struct native_plan *p);
 int native_build_dev(struct native_plan *p);
 
-/* system.c: of a sandbox with a block of ids. */
+/* system.c: where the program is root. */
 int native_make_var(struct native_plan *p);      /* /var and /run can be written: once the root is made, before any bind */
 int native_make_accounts(struct native_plan *p); /* /etc/passwd and the like: after the binds, before /etc is built */
 

@@ -14,7 +14,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
+
+enum { STATE_FILE_MAX = 64 << 20 };
 
 static int fail(struct native_plan *p, int sys, const char *what, const char *path)
 {
@@ -191,9 +194,8 @@ static void own_directories(int base, int upper, unsigned depth, unsigned *left)
 	}
 }
 
-static void own_scratch(const char *path, int base, int upper)
+static void own_scratch(const char *path, unsigned depth, unsigned left, int base, int upper)
 {
-	unsigned left = 2048;
 	CS_FD int from = -1, to = -1;
 
 	if (*path && mkdirat(upper, path, 0755) < 0)
@@ -201,7 +203,60 @@ static void own_scratch(const char *path, int base, int upper)
 	from = openat(base, *path ? path : ".", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	to = openat(upper, *path ? path : ".", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (from >= 0 && to >= 0)
-		own_directories(from, to, 8, &left);
+		own_directories(from, to, depth, &left);
+}
+
+static int copy_file(int base, int upper, const char *name, const struct stat *st)
+{
+	CS_FD int from = openat(base, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	CS_FD int to = from < 0 ? -1 : openat(upper, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct timespec times[2] = { st->st_atim, st->st_mtim };
+	off_t left = st->st_size;
+
+	if (to < 0)
+		return -1;
+	while (left > 0) {
+		ssize_t n = sendfile(to, from, NULL, (size_t)left);
+
+		if (n <= 0)
+			return -1;
+		left -= n;
+	}
+	return fchmod(to, st->st_mode & 0777) < 0 ? -1 : futimens(to, times);
+}
+
+/* Package managers link to the files of their state, which only the owner may. What cannot be copied stays another's,
+ * and the program is told when it tries. */
+static void own_files(int base, int upper)
+{
+	CS_FD int fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CS_DIR DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	unsigned left = 64;
+	struct dirent *e;
+	struct stat st;
+
+	if (!d)
+		return;
+	(void)CS_TAKE_FD(fd); /* the stream's now */
+	while (left && (e = readdir(d))) {
+		if (e->d_type != DT_REG || fstatat(base, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size > STATE_FILE_MAX)
+			continue;
+		if (copy_file(base, upper, e->d_name, &st) < 0)
+			(void)unlinkat(upper, e->d_name, 0);
+		left--;
+	}
+}
+
+/* Rootless the base stays its owners', and nobody inside has power over them. */
+static void own_base(const struct native_plan *p, const struct sandbox_bind *b, int base, int upper)
+{
+	if (!p->ids.root) {
+		own_scratch(b->scratch, 8, 2048, base, upper);
+		return;
+	}
+	own_scratch("", 5, 16384, base, upper); /* packages go anywhere, and mostly not deep */
+	if (native_below(b->source, "/var"))
+		own_files(base, upper);
 }
 
 int native_bind_layer(struct native_plan *p, size_t i, int src, const struct stat *st, int userns)
@@ -216,7 +271,7 @@ int native_bind_layer(struct native_plan *p, size_t i, int src, const struct sta
 	if (base < 0)
 		return fail(p, errno, "open the base of", b->source);
 	if (b->scratch && userns < 0)
-		own_scratch(b->scratch, base, upper);
+		own_base(p, b, base, upper);
 	l.upper = upper;
 	l.work = work;
 	l.base = base;

@@ -133,7 +133,7 @@ int sandbox_layer_probe(int dir, struct cs_err *err)
 	int r;
 
 	snprintf(name, sizeof name, ".caisson-probe-%d", (int)getpid());
-	r = native_ids_pick(&t.ids, false, err);
+	r = native_ids_pick(&t.ids, false, false, err);
 	if (r < 0)
 		return r;
 	fd = t.dir = make_parts(dir, name);

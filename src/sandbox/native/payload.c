@@ -39,13 +39,13 @@ static int fail(struct native_plan *p, const char *what)
 int native_payload_userns(struct native_plan *p)
 {
 	/* Outside ids are those of the builder's namespace: there the caller is 0. */
-	unsigned uid = p->builder_userns ? 0 : p->ids.uid, gid = p->builder_userns ? 0 : p->ids.gid;
+	unsigned uid = native_own_uid(p), gid = native_own_gid(p);
 
 	if (!native_on(p, PROT_USERNS))
 		return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? fail(p, "PR_SET_DUMPABLE") : 0;
 	if (p->program_userns >= 0 && setns(p->program_userns, CLONE_NEWUSER) < 0)
 		return fail(p, "enter the user namespace");
-	if (p->program_userns < 0 && native_write_maps(p->proc_fd, "self", NATIVE_UID, uid, NATIVE_GID, gid) < 0)
+	if (p->program_userns < 0 && native_write_maps(p->proc_fd, "self", p->ids.root ? 0 : NATIVE_UID, uid, p->ids.root ? 0 : NATIVE_GID, gid) < 0)
 		return fail(p, "write the user namespace's id maps");
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return fail(p, "PR_SET_DUMPABLE");
@@ -147,7 +147,7 @@ static int allow_all(struct native_plan *p, int ruleset)
 	for (size_t i = 0; i < sizeof private / sizeof *private; i++)
 		if (native_allow(p, ruleset, private[i], all) < 0)
 			return -1;
-	if (p->ids.block && (native_allow(p, ruleset, "/var", all) < 0 || native_allow(p, ruleset, "/run", all) < 0))
+	if (p->ids.root && (native_allow(p, ruleset, "/var", all) < 0 || native_allow(p, ruleset, "/run", all) < 0))
 		return -1;
 	for (size_t i = 0; i < p->spec->n_files; i++)
 		if (native_allow(p, ruleset, p->spec->files[i].path, read) < 0)
@@ -274,7 +274,7 @@ static int exec_program(struct native_plan *p)
 int native_payload_give_up(struct native_plan *p)
 {
 	if (native_on(p, PROT_CAPS)) {
-		if ((p->program_userns >= 0 ? sys_keep_caps(INSTALLER) : sys_drop_caps()) < 0)
+		if ((p->ids.root && native_on(p, PROT_USERNS) ? sys_keep_caps(INSTALLER) : sys_drop_caps()) < 0)
 			return fail(p, "drop capabilities");
 		native_active(p, PROT_CAPS);
 	}
@@ -335,7 +335,7 @@ int native_spawn_payload(struct native_plan *p, pid_t *ret)
 	static char stack[65536] __attribute__((aligned(16)));
 	int flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
 
-	if (p->ids.block && native_on(p, PROT_USERNS) && (p->program_userns = native_program_userns(p)) < 0)
+	if (p->ids.wide && native_on(p, PROT_USERNS) && (p->program_userns = native_program_userns(p)) < 0)
 		return fail(p, "make a user namespace with a block of ids");
 	if (p->spec->stem)
 		return native_spawn_stem(p, ret);

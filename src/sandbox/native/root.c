@@ -209,7 +209,7 @@ static int make_root(struct native_plan *p)
 	if (native_attach(p, "tmp", "/tmp", true) < 0 || native_attach(p, "home", NATIVE_HOME, true) < 0 ||
 	    native_attach(p, "shm", "/dev/shm", true) < 0)
 		return -1;
-	if (p->ids.block && native_make_var(p) < 0)
+	if (p->ids.root && native_make_var(p) < 0)
 		return -1;
 	return make_var_tmp(p);
 }
@@ -382,7 +382,7 @@ int native_build_root(struct native_plan *p)
 	if (bind_some(p, false) < 0)
 		return -1;
 	native_step(p, STEP_LAYER);
-	if (p->ids.block && native_make_accounts(p) < 0)
+	if (p->ids.root && native_make_accounts(p) < 0)
 		return -1;
 	if (native_build_etc(p) < 0)
 		return -1;

@@ -284,6 +284,11 @@ static int launch(struct native_plan *p, struct sandbox *s, struct cs_err *err)
 	close(pair[1]);
 	cs_close_p(&p->stem_ctl);
 	cs_close_p(&p->stem_exec);
+	if (r == 0 && p->ids.wide && p->builder_userns) {
+		r = native_subids_map(&p->ids, s->pid, err);
+		if (r == 0)
+			r = hand_over(s->sock, 'M', -1, err);
+	}
 	return r < 0 ? r : build_alongside(p, s, err);
 }
 
@@ -317,6 +322,16 @@ static int wait_for_layers(struct sandbox *s, struct cs_err *err)
 	return -(int)end.err.code;
 }
 
+/* As root every place that lasts is mapped for one id.  Rootless a file that is written for real, or kept, could be
+ * given to a subordinate id, and its owner could neither read nor remove it. */
+static bool may_be_wide(const struct sandbox_spec *spec)
+{
+	for (size_t i = 0; i < spec->n_binds && geteuid() != 0; i++)
+		if (spec->binds[i].kind != SANDBOX_RO && !spec->binds[i].scratch)
+			return false;
+	return spec->installs && !spec->one_id;
+}
+
 int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct cs_err *err)
 {
 	struct native_plan plan = { .spec = spec, .start_ns = native_now(), .tmpfs_fd = -1, .ro_fd = -1, .root_fd = -1, .proc_fd = -1,
@@ -333,7 +348,7 @@ int sandbox_start(const struct sandbox_spec *spec, struct sandbox **ret, struct 
 	s->start_ns = plan.start_ns;
 	plan.report = s->report;
 	plan.landlock_abi = sys_landlock_abi();
-	r = native_ids_pick(&s->ids, spec->installs, err);
+	r = native_ids_pick(&s->ids, spec->installs, may_be_wide(spec), err);
 	if (r == 0) {
 		plan.ids = s->ids;
 		plan.builder_userns = !s->ids.ranged;
@@ -598,9 +613,9 @@ bool sandbox_unmapped(const struct sandbox *s)
 	return s->report->unmapped;
 }
 
-bool sandbox_installs(const struct sandbox *s)
+bool sandbox_has_block(const struct sandbox *s)
 {
-	return s->ids.block != 0;
+	return s->ids.wide;
 }
 
 bool sandbox_cleared(const struct sandbox *s)

@@ -29,17 +29,19 @@ static int fail(struct native_plan *p, const char *what, const char *path)
 
 /* ---- /var and /run ---- */
 
-/* The host's id of who has this one inside. */
+/* Who has this id inside, in our own numbering. */
 static uint32_t mapped(const struct native_plan *p, uint32_t id, uint32_t root)
 {
-	return id == 0 || id >= NATIVE_BLOCK ? root : p->ids.block + id;
+	bool others = p->ids.wide && id != 0 && id < NATIVE_BLOCK && !(p->builder_userns && id == NOBODY); /* so rootless sees who is not mapped */
+
+	return others ? p->ids.block + id : root;
 }
 
 static int make_like(const struct native_plan *p, int dir, const char *name, const struct stat *st)
 {
 	if (mkdirat(dir, name, 0700) < 0)
 		return errno == EEXIST ? 0 : -1;
-	if (fchownat(dir, name, mapped(p, st->st_uid, p->ids.uid), mapped(p, st->st_gid, p->ids.gid), AT_SYMLINK_NOFOLLOW) < 0)
+	if (fchownat(dir, name, mapped(p, st->st_uid, native_own_uid(p)), mapped(p, st->st_gid, native_own_gid(p)), AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
 	return fchmodat(dir, name, st->st_mode & 01777, 0);
 }
@@ -211,6 +213,16 @@ static int bar_services(struct native_plan *p)
 	return put(p, path, text, sizeof text - 1, 0755);
 }
 
+/* apt wants to be another user while it downloads, and there is none. */
+static int keep_apt_root(struct native_plan *p)
+{
+	static const char text[] = "APT::Sandbox::User \"root\";\n";
+
+	if (p->ids.wide || faccessat(p->root_fd, "etc/apt/apt.conf.d", F_OK, 0) < 0)
+		return 0;
+	return put(p, "etc/apt/apt.conf.d/00caisson", text, sizeof text - 1, 0644);
+}
+
 int native_make_accounts(struct native_plan *p)
 {
 	CS_BUF_AUTO struct cs_buf host = CS_BUF(ACCOUNTS_MAX), groups = CS_BUF(ACCOUNTS_MAX);
@@ -226,7 +238,10 @@ int native_make_accounts(struct native_plan *p)
 	cs_buf_str(&out, NATIVE_USER ":x:1000:\n");
 	if (users.over || out.over)
 		return cs_fail(&p->report->err, CS_E_LIMIT, 0, "/etc/passwd or /etc/group: more than %d bytes of system accounts", ACCOUNTS_MAX);
+	/* Copies that were made before a change: of people, too, and another's to write. */
+	(void)unlinkat(p->root_fd, "etc/passwd-", 0);
+	(void)unlinkat(p->root_fd, "etc/group-", 0);
 	if (put(p, "etc/passwd", users.data, users.len, 0644) < 0 || put(p, "etc/group", out.data, out.len, 0644) < 0)
 		return -1;
-	return bar_services(p);
+	return bar_services(p) < 0 ? -1 : keep_apt_root(p);
 }
