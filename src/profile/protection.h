@@ -21,7 +21,7 @@
 	X(PROCFS, "procfs", "own /proc, other processes hidden, kernel files masked")          \
 	X(DEVFS, "devfs", "a /dev of harmless devices")                                        \
 	X(NESTING, "nesting", "no further user namespaces")                                    \
-	X(CAPS, "caps", "no capabilities, empty bounding set, locked securebits")              \
+	X(CAPS, "caps", "no capabilities, empty bounding set, locked securebits (with system: scratch, an installer's over its own ids)")              \
 	X(NNP, "nnp", "no new privileges through set-id files")                                \
 	X(KEYRING, "keyring", "own session keyring")                                           \
 	X(FDS, "fds", "no inherited descriptors, 0 to 2 are judged")                           \

@@ -103,8 +103,9 @@ const struct key profile_keys[] = {
 	{ "workspace", KEY_WORD, WIDEN_WORD, AT(workspace), workspace_words, .fallback = "layer",
 	  .doc = "What the program may do with the workspace directory." },
 	{ "system", KEY_WORD, WIDEN_WORD, AT(system), system_words, .fallback = "read",
-	  .doc = "What the program may do with the system's directories (files.read). With scratch an installer can write "
-		 "there: as root everywhere, else in /usr/local and /opt; within limits.disk, and gone at the end." },
+	  .doc = "What the program may do with the system's directories (files.read). With scratch the program is "
+		 "root inside and can install packages, in memory, within limits.disk, and gone at the end. As root it has 65,536 ids for "
+		 "that; else one, and packages with files of other users cannot be installed." },
 	{ "commit.mode", KEY_WORD, WIDEN_WORD, AT(commit), commit_words, .fallback = "auto",
 	  .doc = "What becomes of the changes to the workspace when the program has ended." },
 	{ "commit.protect", KEY_PATTERNS, WIDEN_REMOVE, AT(commit_protect), .fallback = "empty",

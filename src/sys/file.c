@@ -127,3 +127,15 @@ const struct dirent *sys_dir_next(struct sys_dir *d)
 	d->at += e->d_reclen;
 	return e;
 }
+
+bool sys_find_tool(const char *name, char ret[64])
+{
+	static const char *const places[] = { "/usr/bin", "/bin", "/usr/local/bin", "/run/wrappers/bin" };
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		snprintf(ret, 64, "%s/%s", places[i], name);
+		if (access(ret, X_OK) == 0)
+			return true;
+	}
+	return false;
+}

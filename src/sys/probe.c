@@ -569,6 +569,13 @@ static void user_name(char *ret, size_t size, const char *otherwise)
 		fclose(f);
 }
 
+static bool has_map_tools(void)
+{
+	char path[64];
+
+	return sys_find_tool("newuidmap", path) && sys_find_tool("newgidmap", path);
+}
+
 static void subuid(struct list *l)
 {
 	char text[16384], id[16], user[64];
@@ -583,12 +590,16 @@ static void subuid(struct list *l)
 		for (int i = 0; i < 2; i++)
 			if (!strncmp(at, words[i], strlen(words[i])) && at[strlen(words[i])] == ':')
 				found = at;
-	p->ok = found;
+	p->ok = found && has_map_tools();
 	p->extra = true;
-	if (found)
+	if (p->ok)
 		detail(p, "%.*s", (int)strcspn(found, "\n"), found);
+	else if (geteuid() == 0)
+		detail(p, "root needs none: it has ids of its own for `system: scratch`");
 	else
-		detail(p, "no line for %.32s in /etc/subuid (nothing here needs one)", words[0]);
+		detail(p, "%s: with `system: scratch` packages with files of other users cannot be installed; nothing else needs it",
+		       found ? "newuidmap and newgidmap are not there" : "no line for you in /etc/subuid");
+	fix(p, geteuid() == 0 || p->ok ? "" : found ? "install the package uidmap" : "sudo usermod --add-subuids 200000-265535 --add-subgids 200000-265535 $(id -un)");
 }
 
 size_t sys_probe_host(struct sys_probe *ret, size_t max)

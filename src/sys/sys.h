@@ -91,6 +91,8 @@ struct sys_dir {
 	long at, len;
 	_Alignas(struct dirent) char block[32768];
 };
+/* The absolute name of a program in the system's directories, whatever PATH says. */
+bool sys_find_tool(const char *name, char ret[64]);
 void sys_dir_start(struct sys_dir *d, int fd);       /* fd stays the caller's */
 const struct dirent *sys_dir_next(struct sys_dir *d); /* NULL: no more, or unreadable */
 

@@ -13,27 +13,27 @@
 
 /* By the filter; without it by the kernel; without Landlock, too. */
 #define WALLS(name_, refused_, ...)                                                                                               \
-	{ "R01", name_, POWER, { __VA_ARGS__ }, "EPERM ENOSYS EACCES ENOSPC EPROTONOSUPPORT", .how = BY_NS, HERE },                               \
-	{ "R01", "without the filter " name_, POWER ", second wall", { __VA_ARGS__ }, refused_, .how = BY_NS, .with = "seccomp", HERE }, \
-	{ "R01", "without filter and Landlock " name_, POWER ", third wall", { __VA_ARGS__ }, refused_, .how = BY_NS,             \
+	{ "G01", name_, POWER, { __VA_ARGS__ }, "EPERM ENOSYS EACCES ENOSPC EPROTONOSUPPORT", .how = BY_NS, HERE },                               \
+	{ "G01", "without the filter " name_, POWER ", second wall", { __VA_ARGS__ }, refused_, .how = BY_NS, .with = "seccomp", HERE }, \
+	{ "G01", "without filter and Landlock " name_, POWER ", third wall", { __VA_ARGS__ }, refused_, .how = BY_NS,             \
 	  .with = "seccomp,landlock", HERE }
 
 #define ON_INIT(word, ...)                                                                                                 \
-	{ "R02", word " of process 1 is refused", POWER, { word, "1" }, "EPERM ENOSYS EACCES", .how = BY_NS, HERE,         \
+	{ "G02", word " of process 1 is refused", POWER, { word, "1" }, "EPERM ENOSYS EACCES", .how = BY_NS, HERE,         \
 	  .control = { __VA_ARGS__ } },                                                                                    \
-	{ "R02", "without filter and Landlock " word " of process 1 is refused", POWER ", second wall", { word, "1" },     \
+	{ "G02", "without filter and Landlock " word " of process 1 is refused", POWER ", second wall", { word, "1" },     \
 	  "EPERM EACCES ESRCH", .how = BY_NS, .with = "seccomp,landlock", HERE, .control = { __VA_ARGS__ } }
 
 /* A directory that is written for real gets no set-id file, although layers may. */
 #define SUID_ROW(name_, ...)                                                                                                       \
-	{ .id = "R04", .name = name_, .class = "set-id files", .probe = { "suid", __VA_ARGS__ }, .refused = "EPERM ENOSYS STRIPPED", \
+	{ .id = "G04", .name = name_, .class = "set-id files", .probe = { "suid", __VA_ARGS__ }, .refused = "EPERM ENOSYS STRIPPED", \
 	  .flags = { SCRATCH, "--rw", "@S", "--cwd", "@S" }, .how = BY_OFF, .off = "seccomp", .flag = TOUCHES | NO_SUID }
 
 static const struct row rows[] = {
 	WALLS("no tmpfs is mounted", "EPERM EACCES", "mount", "tmpfs"),
 	WALLS("no fresh /proc is mounted", "EPERM EACCES", "mount", "proc"),
 	WALLS("the root is not remounted writable", "EPERM EACCES", "remount", "/"),
-	{ "R01", "without filter and Landlock a mask over /proc is not unmounted", POWER, { "umount", "/proc/sys" }, "EPERM EINVAL", .how = BY_NS,
+	{ "G01", "without filter and Landlock a mask over /proc is not unmounted", POWER, { "umount", "/proc/sys" }, "EPERM EINVAL", .how = BY_NS,
 	  .with = "seccomp,landlock", HERE, .control = { "umount", "/proc" } },
 	WALLS("no bind makes a second view", "EPERM EACCES", "bind", "/usr", "/tmp"),
 	WALLS("chroot does not lead out", "EPERM ENOENT ENOTDIR EACCES", "chroot", "@O/secret"),
@@ -45,36 +45,36 @@ static const struct row rows[] = {
 	WALLS("no interface is made", "EPERM EACCES", "link-new", "dummy"),
 
 	ON_INIT("ptrace", "trace-child"), ON_INIT("vm-read", "vm-read", "1"), ON_INIT("getfd", "getfd", "1"),
-	{ "R02", "SIGKILL does not end process 1", POWER, { "signal", "1", "9" }, "ALIVE EPERM ESRCH", .how = BARE, .flag = TOUCHES, HERE,
+	{ "G02", "SIGKILL does not end process 1", POWER, { "signal", "1", "9" }, "ALIVE EPERM ESRCH", .how = BARE, .flag = TOUCHES, HERE,
 	  .control = { "suicide-watch", "9" } },
-	{ "R02", "without filter and Landlock SIGKILL does not end process 1", POWER ", second wall", { "signal", "1", "9" },
+	{ "G02", "without filter and Landlock SIGKILL does not end process 1", POWER ", second wall", { "signal", "1", "9" },
 	  "ALIVE EPERM ESRCH", .how = BARE, .with = "seccomp,landlock", HERE, .control = { "suicide-watch", "9" } },
-	{ "R02", "without Landlock a process of the host is not reached", POWER, { "kill0", "@I" }, "ESRCH EPERM", .how = BARE,
+	{ "G02", "without Landlock a process of the host is not reached", POWER, { "kill0", "@I" }, "ESRCH EPERM", .how = BARE,
 	  .with = "landlock,seccomp", HERE },
-	{ "R02", "ids are not mapped anew", POWER, { "put", "/proc/self/uid_map", "0 0 1" }, "EPERM EACCES EROFS", .how = BARE, HERE,
+	{ "G02", "ids are not mapped anew", POWER, { "put", "/proc/self/uid_map", "0 0 1" }, "EPERM EACCES EROFS", .how = BARE, HERE,
 	  .control = { "own-map" } },
 
-	{ "R03", "no memory device is made", POWER, { "mknod", "c", "1", "1" }, "EPERM", .how = BARE, .flag = ROOT_ONLY, HERE },
-	{ "R03", "no disk device is made in a system directory", POWER, { "mknod", "b", "254", "0", "/usr/local/disk" }, "EPERM", .how = BARE,
+	{ "G03", "no memory device is made", POWER, { "mknod", "c", "1", "1" }, "EPERM", .how = BARE, .flag = ROOT_ONLY, HERE },
+	{ "G03", "no disk device is made in a system directory", POWER, { "mknod", "b", "254", "0", "/usr/local/disk" }, "EPERM", .how = BARE,
 	  .flag = ROOT_ONLY, HERE, .control = { "mknod", "b", "254", "0" } },
-	{ "R03", "without the filter no memory device is made", POWER ", second wall", { "mknod", "c", "1", "1" }, "EPERM EACCES", .how = BARE,
+	{ "G03", "without the filter no memory device is made", POWER ", second wall", { "mknod", "c", "1", "1" }, "EPERM EACCES", .how = BARE,
 	  .with = "seccomp", .flag = ROOT_ONLY, HERE },
-	{ "R03", "no whiteout is forged", POWER, { "mknod", "c", "0", "0" }, "EPERM", .how = BARE, HERE },
-	{ "R03", "nothing is opened by handle", POWER, { "handle", "@W" }, "EPERM", .how = BARE, .flag = ROOT_ONLY, HERE },
-	{ "R03", "no file capability is set", POWER, { "setcap", "@W/file" }, "EPERM", .how = BY_NS, HERE },
+	{ "G03", "no whiteout is forged", POWER, { "mknod", "c", "0", "0" }, "EPERM", .how = BARE, HERE },
+	{ "G03", "nothing is opened by handle", POWER, { "handle", "@W" }, "EPERM", .how = BARE, .flag = ROOT_ONLY, HERE },
+	{ "G03", "no file capability is set", POWER, { "setcap", "@W/file" }, "EPERM", .how = BY_NS, HERE },
 
 	SUID_ROW("chmod makes no set-uid file where it is written for real", "chmod", "@S/new"),
 	SUID_ROW("fchmod makes no set-uid file where it is written for real", "fchmod", "@S/new"),
 	SUID_ROW("fchmodat makes no set-gid file where it is written for real", "fchmodat", "@S/new", "sgid"),
-	{ "R04", "nothing is created in a read-only tree", POWER, { "create", "@S/new", "x" }, "EROFS EACCES EPERM", .how = BY_FLAGS,
+	{ "G04", "nothing is created in a read-only tree", POWER, { "create", "@S/new", "x" }, "EROFS EACCES EPERM", .how = BY_FLAGS,
 	  .flags = { SCRATCH, "--ro", "@S" }, .instead = { SCRATCH, "--rw", "@S" }, .flag = CHANGES },
-	{ "R04", "nothing is created outside", POWER, { "create", "@O/new", "x" }, "ENOENT EROFS EACCES", .how = BY_FLAGS, HERE,
+	{ "G04", "nothing is created outside", POWER, { "create", "@O/new", "x" }, "ENOENT EROFS EACCES", .how = BY_FLAGS, HERE,
 	  .instead = { SCRATCH, "--rw", "@S" }, .flag = CHANGES, .control = { "create", "@S/new", "x" } },
 
-	{ "R05", "the host's password hashes are out of reach", POWER, { "read", "/etc/shadow" }, "EACCES ENOENT", .how = BARE,
+	{ "G05", "the host's password hashes are out of reach", POWER, { "read", "/etc/shadow" }, "EACCES ENOENT", .how = BARE,
 	  .flag = ROOT_ONLY, HERE },
-	{ "R05", "their backup is out of reach", POWER, { "read", "/etc/shadow-" }, "EACCES ENOENT", .how = BARE, .flag = ROOT_ONLY | MAY_LACK, HERE },
-	{ "R05", "core_pattern is not writable", POWER, { "write", "/proc/sys/kernel/core_pattern" }, "EACCES EPERM EROFS ENOENT", .how = BARE,
+	{ "G05", "their backup is out of reach", POWER, { "read", "/etc/shadow-" }, "EACCES ENOENT", .how = BARE, .flag = ROOT_ONLY | MAY_LACK, HERE },
+	{ "G05", "core_pattern is not writable", POWER, { "write", "/proc/sys/kernel/core_pattern" }, "EACCES EPERM EROFS ENOENT", .how = BARE,
 	  .flag = ROOT_ONLY, HERE, .with = "seccomp,landlock" },
 };
 
@@ -122,7 +122,7 @@ static void others_outside(void)
 }
 
 static const struct scene scenes[] = {
-	{ "R06", "another's file is not written through the sandbox's root", POWER, others_inside, others_outside },
+	{ "G06", "another's file is not written through the sandbox's root", POWER, others_inside, others_outside },
 };
 
 TEST_TABLE(installs)

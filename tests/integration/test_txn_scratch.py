@@ -150,7 +150,7 @@ def _(m):
 
 PKG = "caisson-scratch-test"
 HAS_APT = all(os.path.exists(p) for p in ("/usr/bin/apt-get", "/usr/bin/dpkg-deb"))
-SOURCE = "rm -rf /etc/apt/sources.list.d /etc/apt/apt.conf.d && echo \"deb [trusted=yes] copy:$PWD/repo ./\" >/etc/apt/sources.list && apt-get -q update"
+SOURCE = "rm -rf /etc/apt/sources.list.d/* && echo \"deb [trusted=yes] copy:$PWD/repo ./\" >/etc/apt/sources.list && apt-get -q update"
 
 
 def deb(w, others=True):

@@ -15,18 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *const places[] = { "/usr/bin", "/bin", "/usr/local/bin", "/run/wrappers/bin" };
-
-static bool find_tool(const char *name, char ret[64])
-{
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		snprintf(ret, 64, "%s/%s", places[i], name);
-		if (access(ret, X_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* The name of an id in /etc/passwd; the C library's way would load libraries into a static program. */
 static void user_name(uid_t uid, char ret[64])
 {
@@ -65,7 +53,7 @@ bool native_subids_find(struct native_ids *ids)
 {
 	char tool[64], name[64];
 
-	if (!find_tool("newuidmap", tool) || !find_tool("newgidmap", tool))
+	if (!sys_find_tool("newuidmap", tool) || !sys_find_tool("newgidmap", tool))
 		return false;
 	user_name(ids->uid, name);
 	ids->sub_uid = range_in("/etc/subuid", ids->uid, name);
@@ -87,7 +75,7 @@ static int run_tool(const char *name, pid_t builder, uint32_t own, uint32_t sub,
 	snprintf(first, sizeof first, "%u", sub);
 	snprintf(count, sizeof count, "%d", NATIVE_BLOCK - 1);
 	sigemptyset(&none);
-	if (!find_tool(name, path))
+	if (!sys_find_tool(name, path))
 		return cs_fail(err, CS_E_UNSUPPORTED, ENOENT, "%s is gone", name);
 	if (posix_spawnattr_init(&attr) != 0 || posix_spawnattr_setsigmask(&attr, &none) != 0 || posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK) != 0)
 		return cs_fail(err, CS_E_SYSTEM, 0, "prepare %s", path);
