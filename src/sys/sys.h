@@ -85,14 +85,15 @@ int sys_get_u64(int dir, const char *path, uint64_t *ret);
 uint64_t sys_mount_id(int fd);
 int sys_birth_time(int dir, const char *name, struct timespec *ret); /* -1: not recorded there */
 
+/* The absolute name of a program in the system's directories, whatever PATH says. */
+bool sys_find_tool(const char *name, char ret[64]);
+
 /* A directory, entry by entry.  opendir(3) would allocate for each, and reads little at a time. */
 struct sys_dir {
 	int fd;
 	long at, len;
 	_Alignas(struct dirent) char block[32768];
 };
-/* The absolute name of a program in the system's directories, whatever PATH says. */
-bool sys_find_tool(const char *name, char ret[64]);
 void sys_dir_start(struct sys_dir *d, int fd);       /* fd stays the caller's */
 const struct dirent *sys_dir_next(struct sys_dir *d); /* NULL: no more, or unreadable */
 

@@ -116,22 +116,49 @@ static void keep_written(struct txn *t, struct recovery *r)
 	tell(r, "%s: its run was cut short; what it had written is kept: caisson diff %s", t->about.id, t->about.id);
 }
 
-/* Nothing in it that anybody could miss. */
-static bool is_hollow(const struct txn_store *s, const char *id)
+/* The disk, or too few descriptors: that says nothing about the transaction, and the next command looks again. */
+static bool is_passing(int sys)
+{
+	return sys && sys != ENOENT && sys != ENOTDIR && sys != ELOOP;
+}
+
+/* Nothing in it that anybody could miss: 1; something: 0; it could not be looked at: -1. */
+static int is_hollow(const struct txn_store *s, const char *id)
 {
 	static const char *const parts[] = { JOURNAL, "done-0", "layers", "undo" };
 	CS_FREE char *path = cs_printf("live/%s", id);
 	CS_FD int dir = openat(s->dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	CS_FD int up = dir < 0 ? -1 : openat(dir, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct cs_strv names = { 0 };
-	bool hollow = dir >= 0;
+	int r;
 
-	for (size_t i = 0; hollow && i < sizeof parts / sizeof *parts; i++)
-		hollow = faccessat(dir, parts[i], F_OK, AT_SYMLINK_NOFOLLOW) < 0;
-	if (hollow && up >= 0)
-		hollow = scan_names(up, &names) == 0 && !names.n;
+	if (dir < 0 || (up < 0 && is_passing(errno)))
+		return -1;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (faccessat(dir, parts[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			return 0;
+		else if (errno != ENOENT)
+			return -1;
+	r = up >= 0 && scan_names(up, &names) < 0 ? -1 : !names.n;
 	cs_strv_done(&names);
-	return hollow;
+	return r;
+}
+
+/* It stands there and cannot be opened. */
+static void judge_broken(const struct txn_store *s, const char *id, const struct cs_err *err, struct recovery *r)
+{
+	int hollow = is_passing(err->sys) ? -1 : is_hollow(s, id);
+	char shown[64];
+
+	if (is_passing(err->sys)) {
+		tell(r, "%s: %s; it was left as it is", cs_escape_to(shown, sizeof shown, id), err->msg);
+	} else if (hollow > 0) { /* cut off while it was being made: before any program ran */
+		CS_FD int live = store_open_dir(s, "live", false);
+
+		(void)act_remove_tree(live, id);
+	} else if (hollow == 0) {
+		set_aside(s, id, err->msg, r);
+	}
 }
 
 static void recover_one(const struct txn_store *s, const char *id, struct recovery *r)
@@ -143,14 +170,8 @@ static void recover_one(const struct txn_store *s, const char *id, struct recove
 
 	if (e == -CS_E_CONFLICT || e == -CS_E_NOT_FOUND)
 		return; /* somebody's, or gone */
-	if (e < 0 && is_hollow(s, id)) { /* cut off while it was being made: before any program ran */
-		CS_FD int live = store_open_dir(s, "live", false);
-
-		(void)act_remove_tree(live, id);
-		return;
-	}
 	if (e < 0) {
-		set_aside(s, id, err.msg, r);
+		judge_broken(s, id, &err, r);
 		return;
 	}
 	(void)act_unlink(t->dir, JOURNAL ".new", 0);

@@ -858,6 +858,28 @@ def _(m):
     m.clear()  # the killed ones' records are the next run's to remove
 
 
+@test("a killed run whose head cannot be read at the moment is left alone, and kept when it can", modes=("user",))
+def _(m):
+    w = Ws(m, BASE)
+    p = m.start("-w", w.dir, "--commit", "always", *sh(f"{CHANGE}; echo done; sleep 60"), env={"CAISSON_STATE": w.state}, cwd=w.dir)
+    equal(p.stdout.readline(), b"done\n", "the program")
+    os.kill(p.pid, signal.SIGKILL)
+    p.wait()
+    p.stdout.close(), p.stderr.close()
+    check(until(lambda: not processes(m.caisson), 10), "something still runs")
+    heads = subprocess.run(["find", w.top, "-path", "*/live/*/head"], capture_output=True, text=True).stdout.split()
+    equal(len(heads), 1, "transactions that were cut off")
+    os.chmod(heads[0], 0)
+    for _ in range(2):
+        holds(w.cmd("txn", "list").err, "left as it is", "what is told")
+        check(os.path.exists(heads[0]), "it was set aside, or thrown away")
+    os.chmod(heads[0], 0o600)
+    holds(w.cmd("txn", "list").err, "what it had written is kept", "once it can be read")
+    w.commit()
+    changed(w)
+    m.clear()
+
+
 @test("many commits of one transaction at once: it is committed once and whole")
 def _(m):
     w = Ws(m, BASE)
