@@ -28,7 +28,7 @@ bench_build()
 		$cc $flags -fno-stack-protector -DNO_LIBC -nostdlib -static -o "$BENCH_BIN/bare" "$from/payload.c"
 	bench_newer "$from/net.c" "$BENCH_BIN/net" && $cc $flags -o "$BENCH_BIN/net" "$from/net.c" -lssl -lcrypto -lpthread
 	$cc $flags -DCAISSON_VERSION='""' -I"$BENCH_TOP/src" -I"$BENCH_TOP/build" -o "$BENCH_BIN/rules" "$from/rules.c" \
-		"$BENCH_TOP"/src/rules/*.c "$BENCH_TOP"/src/json/*.c "$BENCH_TOP"/src/base/*.c -lpcre2-8 -lnettle -lyaml -lm
+		"$BENCH_TOP"/src/rules/*.c "$BENCH_TOP"/src/json/*.c "$BENCH_TOP"/src/base/*.c -lyaml -lm
 	[ -x "$BENCH_BIN/rules" ] && [ -x "$BENCH_BIN/start" ] && [ -x "$BENCH_BIN/net" ] && [ -x "$BENCH_BIN/inside" ] && [ -x "$BENCH_BIN/static" ] && [ -x "$BENCH_BIN/bare" ] ||
 		bench_die "could not build the drivers"
 }
