@@ -190,6 +190,7 @@ static void add_verdict(struct sh_verdict *to, struct sh_verdict *from)
 		}
 	to->class = from->class > to->class ? from->class : to->class;
 	to->parsed &= from->parsed;
+	to->complete &= from->complete;
 	sh_verdict_done(from);
 }
 

@@ -61,6 +61,18 @@ uint64_t gate_time_now(void *ctx)
 	return t->now;
 }
 
+void gate_shell(void *ctx, const char *text, size_t len, struct sh_verdict *ret)
+{
+	act_classify(ctx, text, len, ret);
+}
+
+int gate_shell_make(const struct gate_policy *p, struct act_policy *ret, struct cs_err *err)
+{
+	struct act_policy_opts o = { .profile = gate_policy_profile(p), .roots = true };
+
+	return act_policy_make(&o, ret, err);
+}
+
 /* ---- the record ---- */
 
 /* A line a step. The event and its answer are kept as texts: so is what was no JSON. */
@@ -150,7 +162,7 @@ int gate_serve_line(struct gate_cli *c, struct gate *g, struct gate_time *t, con
 /* ---- replaying ---- */
 
 struct replay {
-	const struct gate_cli *cli;
+	struct gate_cli *cli;
 	struct replayed {
 		char name[64];
 		struct gate *g;
@@ -162,7 +174,7 @@ struct replay {
 static struct replayed *replay_session(struct replay *r, const char *name)
 {
 	struct replayed *s;
-	struct gate_options o = { .role = r->cli->role, .clock = gate_time_now };
+	struct gate_options o = { .role = r->cli->role, .clock = gate_time_now, .classify = gate_shell, .classify_ctx = &r->cli->shell };
 
 	for (size_t i = 0; i < r->n; i++)
 		if (!strcmp(r->sessions[i]->name, name))
@@ -257,7 +269,7 @@ static int replay(struct gate_cli *c)
 static int serve_stdin(struct gate_cli *c)
 {
 	struct gate_time t = { 0 };
-	struct gate_options o = { .role = c->role, .clock = gate_time_now, .clock_ctx = &t };
+	struct gate_options o = { .role = c->role, .clock = gate_time_now, .clock_ctx = &t, .classify = gate_shell, .classify_ctx = &c->shell };
 	struct gate *g = gate_new(c->policy, &o);
 	CS_FREE char *line = NULL;
 	size_t cap = 0;
@@ -305,11 +317,13 @@ int cmd_gate(int argc, char **argv)
 	if (i < 0)
 		return cli_usage_error(&err);
 	c.approvals |= c.prompt || c.approver.n || c.store;
-	if (gate_policy_load(c.profile, &c.policy, &err) < 0) {
+	if (gate_policy_load(c.profile, &c.policy, &err) < 0 || gate_shell_make(c.policy, &c.shell, &err) < 0) {
 		say_error("%s", err.msg);
+		gate_policy_free(c.policy);
 		return cs_code_exit(err.code);
 	}
 	code = open_record(&c) < 0 && c.record ? EXIT_REFUSED : c.replay ? replay(&c) : c.socket ? gate_serve(&c) : serve_stdin(&c);
+	act_policy_done(&c.shell);
 	gate_policy_free(c.policy);
 	cs_strv_done(&c.approver);
 	if (c.record_fd >= 0)

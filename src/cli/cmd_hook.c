@@ -4,6 +4,7 @@
  * Whatever goes wrong here ends with status 2 and a sentence on standard error, which clients take for a refusal;
  * any other status of failure would let the call through. */
 #include "cli/cli.h"
+#include "cli/gate.h"
 #include "cli/hook.h"
 
 #include "base/cleanup.h"
@@ -35,6 +36,7 @@ struct hook {
 	char *path;  /* the profile's, absolute */
 	char *self;  /* this program's */
 	struct gate_policy *policy;
+	struct act_policy shell;
 	struct gate *gate;
 	struct hook_log log;
 	struct cs_arena arena;
@@ -508,6 +510,11 @@ static int prepare(struct hook *h, struct cs_err *err)
 	r = gate_policy_load(h->path, &h->policy, err);
 	if (r < 0)
 		return r;
+	r = gate_shell_make(h->policy, &h->shell, err);
+	if (r < 0)
+		return r;
+	o.classify = gate_shell;
+	o.classify_ctx = &h->shell;
 	h->gate = gate_new(h->policy, &o);
 	r = hook_log_open(h->client, h->e.session, &h->log, err);
 	if (r >= 0)
@@ -602,6 +609,7 @@ int cmd_hook(int argc, char **argv)
 	r = r < 0 ? fail_closed(&h, &err) : 0;
 	hook_log_close(&h.log);
 	gate_free(h.gate);
+	act_policy_done(&h.shell);
 	gate_policy_free(h.policy);
 	cs_arena_done(&h.arena);
 	cs_strv_done(&words);

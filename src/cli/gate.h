@@ -2,6 +2,7 @@
 /* gate.h - what the files of `caisson gate` share. */
 #pragma once
 #include "base/mem.h"
+#include "act/act.h"
 #include "gate/gate.h"
 
 struct gate_cli {
@@ -12,6 +13,7 @@ struct gate_cli {
 	struct cs_strv approver;
 	struct gate_policy *policy;
 	int record_fd; /* -1: none */
+	struct act_policy shell;
 };
 
 enum { GATE_IN_MAX = 4 << 20, GATE_OUT_MAX = 16 << 20 };
@@ -22,6 +24,10 @@ struct gate_time {
 	bool fixed;
 };
 uint64_t gate_time_now(void *ctx);
+/* For gate_options.classify: the profile's own rows are used. ctx: struct act_policy. */
+void gate_shell(void *ctx, const char *text, size_t len, struct sh_verdict *ret);
+/* As the policy's profile has it; the gate looks at no files, so links are not followed. */
+int gate_shell_make(const struct gate_policy *p, struct act_policy *ret, struct cs_err *err);
 
 /* One line in, recorded, and the answer appended.  Negative: the record cannot be written, so nothing may happen. */
 int gate_serve_line(struct gate_cli *c, struct gate *g, struct gate_time *t, const char *session, enum gate_side side, const char *line,

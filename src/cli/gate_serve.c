@@ -113,7 +113,7 @@ static void new_token(char token[33])
 static struct session *session_new(struct server *sv, struct peer *host)
 {
 	struct session *s = cs_new(struct session);
-	struct gate_options o = { .role = sv->cli->role, .clock = gate_time_now, .clock_ctx = &s->t };
+	struct gate_options o = { .role = sv->cli->role, .clock = gate_time_now, .clock_ctx = &s->t, .classify = gate_shell, .classify_ctx = &sv->cli->shell };
 
 	new_token(s->token);
 	s->g = gate_new(sv->cli->policy, &o);

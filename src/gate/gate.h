@@ -16,7 +16,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "json/json.h"
+#include "profile/profile.h"
 #include "rules/rules.h"
+#include "shell/shell.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,12 +28,16 @@ struct gate;
 
 /* path: a profile with the keys tools, roles, rules, gate (docs/gates.md). */
 int gate_policy_load(const char *path, struct gate_policy **ret, struct cs_err *err);
+const struct profile *gate_policy_profile(const struct gate_policy *p);
 void gate_policy_free(struct gate_policy *p);
 
 struct gate_options {
 	const char *role;          /* of calls that name none; NULL: "default" */
 	uint64_t (*clock)(void *); /* for events without `t`, ms since 1970; NULL: such an event is refused */
 	void *clock_ctx;
+	/* As sh_classify(), with what a profile adds to it; NULL: by the built-in table. */
+	void (*classify)(void *ctx, const char *text, size_t len, struct sh_verdict *ret);
+	void *classify_ctx;
 };
 
 struct gate *gate_new(const struct gate_policy *p, const struct gate_options *o);

@@ -794,6 +794,11 @@ int gate_policy_load(const char *path, struct gate_policy **ret, struct cs_err *
 	return 0;
 }
 
+const struct profile *gate_policy_profile(const struct gate_policy *p)
+{
+	return &p->profile;
+}
+
 void gate_policy_free(struct gate_policy *p)
 {
 	if (!p)

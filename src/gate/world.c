@@ -94,6 +94,35 @@ static enum sh_effect_kind kind_of(const char *effect)
 	return SH_EFFECT_MAX;
 }
 
+/* The host of "https://user@host:port/path", of "host:path" and of "host". */
+static const char *host_of(struct cs_arena *a, const char *object)
+{
+	const char *s = strstr(object, "://"), *at;
+	size_t n;
+
+	s = s ? s + 3 : object;
+	n = strcspn(s, "/?#");
+	at = memrchr(s, '@', n);
+	if (at) {
+		n -= (size_t)(at + 1 - s);
+		s = at + 1;
+	}
+	if (*s == '[')
+		n = strcspn(s, "]") + 1;
+	else
+		n = strcspn(s, ":/?#");
+	return cs_arena_dup(a, s, n);
+}
+
+/* The command that is said to do such a thing to nothing in particular has said elsewhere what it does it to. */
+static bool named_by(const struct sh_verdict *v, enum sh_effect_kind kind, const char *by)
+{
+	for (size_t i = 0; i < v->n_effects; i++)
+		if (v->effects[i].kind == kind && v->effects[i].object[0] && !strcmp(v->effects[i].by, by))
+			return true;
+	return false;
+}
+
 /* The objects of such effects. A command that was not wholly understood may have others: that is unknown. */
 static const struct json *shell_effect(void *ctx, struct cs_arena *a, const char *effect, const struct json *command)
 {
@@ -107,14 +136,20 @@ static const struct json *shell_effect(void *ctx, struct cs_arena *a, const char
 		return NULL;
 	v = gate_classify(g, command);
 	list = cs_arena_get(a, v->n_effects + 1, sizeof *list);
-	if (!list || !v->parsed || v->n_reasons)
+	if (!list || !v->parsed || !v->complete)
 		return NULL;
 	for (size_t i = 0; i < v->n_effects; i++) {
-		if (v->effects[i].kind != kind)
+		const struct sh_effect *e = &v->effects[i];
+
+		if (e->kind != kind)
 			continue;
-		if (!v->effects[i].object[0])
+		if (!e->object[0] && !named_by(v, kind, e->by))
 			return NULL;
-		list[n++] = v->effects[i].object;
+		if (!e->object[0])
+			continue;
+		list[n] = kind == SH_EFFECT_NETWORK ? host_of(a, e->object) : e->object;
+		if (!list[n++])
+			return NULL;
 	}
 	return words(a, list, n);
 }
@@ -126,7 +161,10 @@ const struct sh_verdict *gate_classify(struct gate *g, const struct json *comman
 		return &g->shell_verdict;
 	gate_classify_done(g);
 	g->shell_text = cs_strndup(command->s, command->n);
-	sh_classify(g->shell_text, command->n, &g->policy->shell, &g->shell_verdict);
+	if (g->options.classify)
+		g->options.classify(g->options.classify_ctx, g->shell_text, command->n, &g->shell_verdict);
+	else
+		sh_classify(g->shell_text, command->n, &g->policy->shell, &g->shell_verdict);
 	return &g->shell_verdict;
 }
 

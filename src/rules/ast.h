@@ -10,7 +10,7 @@
  * matches CALL: the variables are bound by the equalities in CALL.  G and U are
  * formulas, true, false or unknown (Kleene): a comparison with something absent
  * is unknown, and an event whose pattern or `where` is unknown is too.  forbid, ask and sandbox fire unless G is false or U is true;
- * allow fires if G is true and U is not true.  So an absent argument satisfies
+ * allow fires if G is true and U is false.  So an absent argument satisfies
  * no guard, whichever way the guard is written.
  * Temporal operators speak of the events before the call, the last one being
  * "now": once, historically, previously, since, count, seq have the usual

@@ -113,6 +113,8 @@ static struct fired fires(struct rl_eval *e, const struct rl_rule *r, enum rl_tr
 		return (struct fired){ false, false };
 	if (r->unless)
 		unless = rl_eval(e, r->unless);
+	if (r->verb == RULES_ALLOW)
+		return (struct fired){ unless == RL_MAY_FALSE, false };
 	return (struct fired){ unless != RL_MAY_TRUE, where != RL_MAY_TRUE || unless != RL_MAY_FALSE };
 }
 

@@ -62,7 +62,7 @@ void sh_classify(const char *text, size_t len, const struct sh_policy *p, struct
 	if (sh_parse(text, len, &script, &at, &err) < 0) {
 		uncertain(&w, &(struct arg){ .at = at, .len = at < len }, "cannot be read: %s", err.msg);
 	} else {
-		ret->parsed = true;
+		ret->parsed = ret->complete = true;
 		(void)walk_script(&w, &s, script, NULL);
 		sh_free(script);
 	}

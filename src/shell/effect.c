@@ -11,19 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-void uncertain(struct walk *w, const struct arg *a, const char *fmt, ...)
+static void add_reason(struct walk *w, const struct arg *a, const char *fmt, va_list ap)
 {
 	struct sh_verdict *v = w->v;
 	char text[256], shown[300];
 	uint32_t hash;
-	va_list ap;
 
 	w->work += 2; /* not work(): that would say so here */
 	if (v->n_reasons == SHW_REASONS)
 		return;
-	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
 	hash = hash_text(0, text);
 	for (size_t i = 0; i < v->n_reasons; i++)
 		if (w->reason_hash[i] == hash) /* two that look alike to it: one is enough to be uncertain */
@@ -37,6 +34,25 @@ void uncertain(struct walk *w, const struct arg *a, const char *fmt, ...)
 	}
 	w->reason_hash[v->n_reasons] = hash;
 	v->reasons[v->n_reasons++] = (struct sh_reason){ .text = cs_strdup(shown), .at = a ? a->at : 0, .len = a ? a->len : 0 };
+}
+
+void uncertain(struct walk *w, const struct arg *a, const char *fmt, ...)
+{
+	va_list ap;
+
+	w->v->complete = false;
+	va_start(ap, fmt);
+	add_reason(w, a, fmt, ap);
+	va_end(ap);
+}
+
+void acts(struct walk *w, const struct arg *a, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_reason(w, a, fmt, ap);
+	va_end(ap);
 }
 
 void effect_add(struct walk *w, enum sh_effect_kind kind, const char *object, const char *by, const struct arg *a, const char *forbidden)
@@ -239,7 +255,7 @@ void effect_change(struct walk *w, enum sh_effect_kind kind, const struct arg *a
 		why = "nothing outside of the workspace may be written";
 	effect_add(w, kind, path, by, a, why);
 	if (!why)
-		uncertain(w, a, kind == SH_EFFECT_DELETE ? "deletes %s" : "writes %s", path);
+		acts(w, a, kind == SH_EFFECT_DELETE ? "deletes %s" : "writes %s", path);
 }
 
 void effect_path(struct walk *w, struct state *s, enum sh_effect_kind kind, const struct arg *a, const char *text, const char *by, bool tree)

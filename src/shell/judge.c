@@ -17,7 +17,7 @@ static void effect_host(struct walk *w, const struct arg *a, const struct sh_fin
 
 	effect_add(w, metadata ? SH_EFFECT_SECRET : SH_EFFECT_NETWORK, f->known == SH_LITERAL && f->text ? f->text : "", by, a,
 		   metadata ? "a cloud's metadata service gives out credentials" : NULL);
-	uncertain(w, a, "%s goes over the network", by);
+	acts(w, a, "%s goes over the network", by);
 }
 
 void judge_role(struct walk *w, struct state *s, const struct args *a, size_t first, const struct sh_finding *f, const struct value *in)
@@ -99,7 +99,7 @@ void judge_role(struct walk *w, struct state *s, const struct args *a, size_t fi
 	case SH_ROLE_PROCESS:
 		effect_add(w, SH_EFFECT_PROCESS, f->known == SH_LITERAL && f->text ? f->text : "", by, &at,
 			   f->known == SH_LITERAL && f->text && (!strcmp(f->text, "1") || !strcmp(f->text, "-1")) ? "every process, or the first, may not be signalled" : NULL);
-		uncertain(w, &at, "%s signals processes", by);
+		acts(w, &at, "%s signals processes", by);
 		break;
 	case SH_ROLE_USER:
 	case SH_ROLE_SERVICE:
@@ -168,11 +168,12 @@ static void judge_does(struct walk *w, struct state *s, const struct args *a, si
 		if (!(f->does & of[i].bit))
 			continue;
 		effect_add(w, of[i].kind, "", by, &a->v[first], sure & of[i].bit ? of[i].forbidden : NULL);
-		uncertain(w, &a->v[first], "%s %s", by, f->does_why ? f->does_why : of[i].why);
+		(of[i].kind == SH_EFFECT_NETWORK || of[i].kind == SH_EFFECT_PROCESS ? acts : uncertain)(w, &a->v[first], "%s %s", by,
+												   f->does_why ? f->does_why : of[i].why);
 	}
 	if (f->does & SH_DOES_WRITE_CWD) {
 		effect_add(w, SH_EFFECT_WRITE, s->cwd ? s->cwd : "", by, &a->v[first], NULL);
-		uncertain(w, &a->v[first], "%s writes files in the directory", by);
+		(s->cwd ? acts : uncertain)(w, &a->v[first], "%s writes files in the directory", by);
 	}
 	if (f->does & SH_DOES_ENVIRONMENT)
 		uncertain(w, &a->v[first], "%s shows the environment, which may hold secrets", by);

@@ -66,6 +66,7 @@ struct sh_verdict {
 	struct sh_reason *reasons; /* what made it uncertain */
 	size_t n_reasons;
 	bool parsed;
+	bool complete; /* all that it does is among the effects: nothing had to be guessed */
 	size_t work;               /* what it took, in units of the walk's budget (walk.h) */
 };
 

@@ -233,6 +233,8 @@ const char *path_resolve(struct walk *w, const struct state *s, const char *path
 void effect_path(struct walk *w, struct state *s, enum sh_effect_kind kind, const struct arg *a, const char *text, const char *by, bool tree);
 void effect_add(struct walk *w, enum sh_effect_kind kind, const char *object, const char *by, const struct arg *a, const char *forbidden);
 void uncertain(struct walk *w, const struct arg *a, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* A reason, too, but one that an effect of the list has in full. */
+void acts(struct walk *w, const struct arg *a, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* really.c: the same with links followed */
 void effect_really(struct walk *w, struct state *s, enum sh_effect_kind kind, const struct arg *a, const char *text, const char *by, bool tree);
 void effect_change(struct walk *w, enum sh_effect_kind kind, const struct arg *a, const char *path, const char *by);

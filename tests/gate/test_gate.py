@@ -405,6 +405,17 @@ gate: {shell: {uncertain: allow}, denials: 0}
     equal(g.call("bash", {"command": "touch here"})["verdict"], "allow", "inside")
     equal(verdict(g.call("bash", {"command": "touch /opt/there"})), ("deny", "away"), "outside")
     equal(verdict(g.call("bash", {"command": "touch $HOME_OF_MINE/x"})), ("deny", "away"), "not known where")
+    equal(verdict(g.call("bash", {"command": "touch here; ./configure"})), ("deny", "away"), "not known what")
+    equal(g.call("bash", {"command": "curl -s https://example.org/x"})["verdict"], "allow", "a host that is named")
+    equal(verdict(g.call("bash", {"command": "curl -s https://me@evil.example.net:8/example.org"})), ("ask", "out"), "another")
+
+
+@test("rows of the profile's own narrow what a command is")
+def _():
+    text = MAIL + "gate: {denials: 0}\n"
+    equal(Gate(policy(text)).call("bash", {"command": "ls -l"})["verdict"], "allow", "the control")
+    g = Gate(policy(text + "shell: {commands: {ls: [null, '-l !network']}}\n"))
+    equal(g.call("bash", {"command": "ls -l"})["verdict"], "sandbox", "with a row of its own")
 
 
 # ---- questions ----

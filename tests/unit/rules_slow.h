@@ -372,7 +372,7 @@ static bool slow_fires(struct slow *s, const struct rl_rule *r, int match, bool 
 	int where = r->where ? s_min(match, slow_formula(s, r->where)) : match, unless = r->unless ? slow_formula(s, r->unless) : SF;
 
 	*unknown = where != ST || unless != SF;
-	return r->verb == RULES_ALLOW ? where == ST && unless != ST : where != SF && unless != ST;
+	return r->verb == RULES_ALLOW ? where == ST && unless == SF : where != SF && unless != ST;
 }
 
 /* Every tuple of values there are, and one of a value there is not. */
