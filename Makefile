@@ -172,7 +172,7 @@ build/test/many: tests/net/many.c $(call lib_of,test)
 # Installs what is missing, and says how where it may not.
 deps:
 	@scripts/install-deps $(PKGS) $(TEST_PKGS)
-TEST_PKGS := python3-yaml git procps strace util-linux tmux vim-tiny groff-base man-db binutils e2fsprogs mount iproute2 openssl curl ca-certificates
+TEST_PKGS := z3 python3-yaml git procps strace util-linux tmux vim-tiny groff-base man-db binutils e2fsprogs mount iproute2 openssl curl ca-certificates
 
 test-bins: build/caisson build/caisson-edge build/test/caisson build/test/caisson-edge build/test/many build/test/parse_tool build/test/pattern_tool build/asan/caisson-edge $(UNIT:%=build/test/unit/%) $(FUZZ:%=build/asan/fuzz/%) \
 	$(EDGE_UNIT:%=build/asan/edge/%)

@@ -58,6 +58,7 @@ int cmd_sh(int argc, char **argv);
 int cmd_tools(int argc, char **argv);
 int cmd_approvals(int argc, char **argv);
 int cmd_hook(int argc, char **argv);
+int cmd_rules(int argc, char **argv);
 int cmd_gate(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_kill(int argc, char **argv);

@@ -33,6 +33,8 @@ static const char *subwords(const struct cli_command *c)
 		return "list show allow always deny withdraw";
 	if (!strcmp(c->name, "hook"))
 		return "claude-code codex generic";
+	if (!strcmp(c->name, "rules"))
+		return "check test explain prove";
 	if (!strcmp(c->name, "completion"))
 		return "bash zsh fish";
 	return "";
@@ -50,7 +52,7 @@ static void bash(void)
 	       "  case $prev in\n    --profile|-p) COMPREPLY=($(compgen -W '");
 	words_of_profiles();
 	printf("' -- \"$cur\") $(compgen -f -X '!*.y*ml' -- \"$cur\")); return ;;\n"
-	       "    --ro|--rw|--json|--learn|--net-log|--pins) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
+	       "    --ro|--rw|--json|--learn|--net-log|--pins|--tools|--against|--plan|--solver) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
 	       "    --workspace|-w|--cwd) COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n"
 	       "    --workspace-mode) COMPREPLY=($(compgen -W 'layer read write none' -- \"$cur\")); return ;;\n"
 	       "    --commit) COMPREPLY=($(compgen -W 'ask keep always on-success never' -- \"$cur\")); return ;;\n"

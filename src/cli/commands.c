@@ -168,6 +168,17 @@ static const struct cli_opt hook_opts[] = {
 	{ "defer", 0, NULL, NULL, "claude-code: what is allowed is left to its own rules", NULL },
 	HELP, END,
 };
+static const struct cli_opt rules_opts[] = {
+	{ "tools", 0, "MANIFEST", NULL, "the tools there are: a JSON array of name, inputSchema (or parameters), outputSchema, effects", NULL },
+	JSON,
+	{ "depth", 0, "N", NULL, "with prove: traces of up to N steps (default: 8)", "Proving" },
+	{ "against", 0, "OLD", NULL, "with prove: does FILE let nothing through that OLD would not?", NULL },
+	{ "plan", 0, "PLAN", NULL, "with prove: which steps of a plan are legal?", NULL },
+	{ "traces", 0, NULL, NULL, "with prove: show the trace behind every answer", NULL },
+	{ "timeout", 't', "TIME", NULL, "with prove: for all questions together (default: 60s)", NULL },
+	{ "solver", 0, "PATH", NULL, "with prove: the program z3 (default: the one in PATH)", NULL },
+	HELP, END,
+};
 static const struct cli_opt help_opts[] = { HELP, END };
 
 const struct cli_command cli_commands[] = {
@@ -311,6 +322,21 @@ const struct cli_command cli_commands[] = {
 	  "before is kept in the state directory. A command that should run in a sandbox is changed to `caisson sh`.\n"
 	  "Exit status: 0 answered; 2 refused, because something failed (clients take that for a refusal).",
 	  "  $ caisson hook claude-code --profile agent.yaml < event.json\n" },
+	{ "rules", "check|test|explain|prove [OPTION...] FILE...", "check rules over tool calls, test them, prove things of them", cmd_rules, rules_opts,
+	  "  check FILE...         read them and say what is wrong or odd\n"
+	  "  test FILE...          run the tests that stand in them\n"
+	  "  explain FILE [RULE]   say in words what the rules mean\n"
+	  "  prove FILE...         tools that can never be called, rules that contradict one another, never fire or change nothing,\n"
+	  "                        and the file's assertions, for every trace up to a depth; with --against, whether a change only\n"
+	  "                        narrows; with --plan, which steps of a plan are sure to be legal. Needs Z3 (apt install z3).\n"
+	  "Every trace shown has been run through the monitor. What is not decided is said to be so.\n"
+	  "Exit status: 0 fine; 1 something is wrong; 10 something could not be proved; 125 an error; 127 Z3 is not installed.",
+	  "  $ caisson rules check desk.rules\n"
+	  "  $ caisson rules test --tools tools.json desk.rules\n"
+	  "  $ caisson rules explain desk.rules auth\n"
+	  "  $ caisson rules prove --depth 6 desk.rules\n"
+	  "  $ caisson rules prove --against desk-old.rules desk.rules\n"
+	  "  $ caisson rules prove --plan plan.json desk.rules\n" },
 	{ "ps", "[--json]", "list running sandboxes", cmd_ps, json_opts, "Lists the sandboxes of the calling user.", "  $ caisson ps\n" },
 	{ "kill", "[--force] ID...", "end a running sandbox", cmd_kill, kill_opts,
 	  "Sends SIGTERM to the program and, after 5 seconds, ends everything; --force does so at once.", "  $ caisson kill s-4k2q7xw\n" },

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slots.c - the places in arguments and results that rules look at, and of which
+ * types they are by the tools' schemas.
+ *
+ * Calls are taken to fit their schema and to have no argument that it does not
+ * name; results likewise.  A schema that is not understood ($ref, anyOf, ...)
+ * allows everything. */
+#include "prove/internal.h"
+
+#include <string.h>
+
+/* ---- collecting ---- */
+
+bool path_text(const struct rl_step *steps, uint32_t n, struct cs_buf *b)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (steps[i].term)
+			return false;
+		if (steps[i].key)
+			cs_buf_fmt(b, ".%zu:%s", strlen(steps[i].key), steps[i].key);
+		else
+			cs_buf_fmt(b, "[%lld]", (long long)steps[i].index);
+	}
+	return !b->over;
+}
+
+static struct slot *seek(const struct enc *e, enum slot_kind kind, const char *path)
+{
+	for (uint32_t i = 0; i < e->n_slots; i++)
+		if (e->slots[i].kind == kind && !strcmp(e->slots[i].path, path))
+			return &e->slots[i];
+	return NULL;
+}
+
+const struct slot *slot_find(const struct enc *e, enum slot_kind kind, const struct rl_step *steps, uint32_t n)
+{
+	struct cs_buf b CS_BUF_AUTO = CS_BUF(4096);
+
+	return path_text(steps, n, &b) ? seek(e, kind, cs_buf_text(&b)) : NULL;
+}
+
+void slot_add(struct enc *e, enum slot_kind kind, const struct rl_step *steps, uint32_t n)
+{
+	struct cs_buf b CS_BUF_AUTO = CS_BUF(4096);
+
+	if (!path_text(steps, n, &b) || seek(e, kind, cs_buf_text(&b)))
+		return;
+	if (e->n_slots == e->cap_slots) {
+		uint32_t cap = e->n_slots ? e->n_slots * 2 : 16;
+		struct slot *more = cs_arena_get(&e->arena, cap, sizeof *more);
+
+		if (!more)
+			return;
+		if (e->n_slots)
+			memcpy(more, e->slots, e->n_slots * sizeof *more);
+		e->slots = more;
+		e->cap_slots = cap;
+	}
+	e->slots[e->n_slots++] = (struct slot){
+		.kind = kind, .path = x(e, "%s", cs_buf_text(&b)), .steps = steps, .n = n,
+	};
+}
+
+static void collect_formula(struct enc *e, const struct rl_formula *f);
+
+static void collect_call(struct enc *e, const struct rl_call *c)
+{
+	for (uint32_t i = 0; c && i < c->n_args; i++) {
+		slot_add(e, SLOT_ARG, c->args[i].path, c->args[i].steps);
+		if (c->args[i].kind == RL_ARG_PATTERN)
+			pred_of(e, (struct pred){ .pattern = c->args[i].pattern });
+	}
+}
+
+static void collect_term(struct enc *e, const struct rl_term *t)
+{
+	if (!t)
+		return;
+	if (t->kind == RL_T_ARG || t->kind == RL_T_SUM || t->kind == RL_T_FROM || t->kind == RL_T_SHELL || t->kind == RL_T_EFFECT_OF)
+		slot_add(e, SLOT_ARG, t->path, t->steps);
+	if (t->kind == RL_T_RESULT || t->kind == RL_T_LAST)
+		slot_add(e, SLOT_RESULT, t->path, t->steps);
+	e->timed |= t->within_ms > 0;
+	collect_call(e, t->call);
+	collect_term(e, t->a);
+	collect_term(e, t->b);
+	collect_formula(e, t->past);
+	for (uint32_t i = 0; i < t->steps; i++)
+		collect_term(e, t->path[i].term);
+}
+
+static const char *const_text(const struct rl_term *t)
+{
+	return t && t->kind == RL_T_CONST ? json_str(t->value) : NULL;
+}
+
+static void add_class(struct enc *e, const char *name)
+{
+	for (uint32_t i = 0; i < e->n_classes; i++)
+		if (!strcmp(e->classes[i], name))
+			return;
+	if (e->n_classes < sizeof e->classes / sizeof *e->classes)
+		e->classes[e->n_classes++] = name;
+}
+
+/* The names that a provenance is compared with. */
+static void collect_classes(struct enc *e, const struct rl_term *from, const struct rl_term *with)
+{
+	if (!from || !with || from->kind != RL_T_FROM)
+		return;
+	if (const_text(with))
+		add_class(e, const_text(with));
+	for (uint32_t i = 0; with->kind == RL_T_SET && i < with->value->n; i++)
+		if (json_str(&with->value->items[i]))
+			add_class(e, json_str(&with->value->items[i]));
+}
+
+static void collect_formula(struct enc *e, const struct rl_formula *f)
+{
+	if (!f)
+		return;
+	collect_formula(e, f->a);
+	collect_formula(e, f->b);
+	collect_term(e, f->l);
+	collect_term(e, f->r);
+	collect_call(e, f->call);
+	collect_formula(e, f->where);
+	e->fail_results |= f->op == RL_EVENT && f->event == RL_EV_FAIL && f->where;
+	for (uint32_t i = 0; i < f->n_seq; i++)
+		collect_formula(e, f->seq[i]);
+	if (f->op == RL_MATCHES && f->l->kind != RL_T_TOOL)
+		pred_of(e, (struct pred){ .pattern = f->pattern });
+	if (f->op == RL_CONTAINS && const_text(f->r))
+		pred_of(e, pred_part(e, const_text(f->r)));
+	if ((f->op == RL_UNDER || f->op == RL_OUTSIDE) && const_text(f->r) && const_text(f->r)[0] == '/') {
+		pred_of(e, (struct pred){ .under = const_text(f->r) });
+		pred_of(e, pred_rooted(e));
+	}
+	collect_classes(e, f->l, f->r);
+	collect_classes(e, f->r, f->l);
+}
+
+void collect(struct enc *e, const struct rules *r)
+{
+	for (uint32_t i = 0; i < r->n_rules; i++) {
+		collect_call(e, r->rules[i].call);
+		collect_formula(e, r->rules[i].where);
+		collect_formula(e, r->rules[i].unless);
+	}
+	for (uint32_t i = 0; i < r->n_asserts; i++)
+		collect_formula(e, r->asserts[i].past);
+}
+
+/* ---- schemas ---- */
+
+static bool understood(const struct json *schema)
+{
+	static const char *const no[] = { "$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if" };
+
+	if (!json_is(schema, JSON_OBJECT))
+		return false;
+	for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+		if (json_get(schema, no[i]))
+			return false;
+	return true;
+}
+
+static bool lists(const struct json *array, const char *s)
+{
+	for (uint32_t i = 0; json_is(array, JSON_ARRAY) && i < array->n; i++)
+		if (json_str(&array->items[i]) && !strcmp(json_str(&array->items[i]), s))
+			return true;
+	return false;
+}
+
+static struct place step_into(const struct json *schema, const struct rl_step *s, bool required)
+{
+	const struct json *properties = json_get(schema, "properties"), *found;
+
+	if (!understood(schema))
+		return (struct place){ .schema = NULL };
+	if (!s->key)
+		return (struct place){ .schema = json_get(schema, "items") };
+	found = json_get(properties, s->key);
+	if (found)
+		return (struct place){ .schema = found, .required = required && lists(json_get(schema, "required"), s->key) };
+	if (properties || json_is(json_get(schema, "additionalProperties"), JSON_BOOL))
+		return (struct place){ .never = !json_is(json_get(schema, "additionalProperties"), JSON_OBJECT) };
+	return (struct place){ .schema = NULL };
+}
+
+struct place schema_at(const struct json *schema, const struct rl_step *steps, uint32_t n)
+{
+	struct place p = { .schema = schema, .required = schema != NULL };
+
+	for (uint32_t i = 0; i < n && !p.never; i++) {
+		bool whole;
+
+		if (schema_types(p.schema, &whole) != T_OBJ && i > 0)
+			p.required = false;
+		p = step_into(p.schema, &steps[i], p.required);
+	}
+	return p;
+}
+
+static unsigned type_bit(const char *name, bool *ret_whole)
+{
+	static const struct { const char *name; unsigned bit; } types[] = {
+		{ "null", T_NULL }, { "boolean", T_BOOL }, { "number", T_NUM }, { "integer", T_NUM },
+		{ "string", T_STR }, { "array", T_ARR }, { "object", T_OBJ },
+	};
+
+	for (size_t i = 0; name && i < sizeof types / sizeof *types; i++)
+		if (!strcmp(types[i].name, name)) {
+			*ret_whole |= !strcmp(name, "integer");
+			return types[i].bit;
+		}
+	return T_ALL;
+}
+
+static unsigned bit_of(const struct json *v)
+{
+	static const unsigned bits[] = { T_NULL, T_BOOL, T_NUM, T_STR, T_ARR, T_OBJ };
+
+	return bits[v->type];
+}
+
+unsigned schema_types(const struct json *schema, bool *ret_whole)
+{
+	const struct json *type = json_get(schema, "type"), *list = json_get(schema, "enum"), *only = json_get(schema, "const");
+	unsigned mask = 0;
+
+	*ret_whole = false;
+	if (!understood(schema))
+		return T_ALL;
+	if (json_is(type, JSON_STRING))
+		return type_bit(json_str(type), ret_whole);
+	if (json_is(type, JSON_ARRAY)) {
+		bool number = false;
+
+		for (uint32_t i = 0; i < type->n; i++) {
+			mask |= type_bit(json_str(&type->items[i]), ret_whole);
+			number |= json_str(&type->items[i]) && !strcmp(json_str(&type->items[i]), "number");
+		}
+		*ret_whole &= !number;
+		return mask;
+	}
+	for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->n; i++)
+		mask |= bit_of(&list->items[i]);
+	if (only)
+		mask |= bit_of(only);
+	return mask ? mask : T_ALL;
+}
+
+/* ---- variables for a step ---- */
+
+static struct place place_of(const struct enc *e, const struct slot *s, uint32_t tool)
+{
+	return schema_at(s->kind == SLOT_ARG ? e->tools[tool].input : e->tools[tool].output, s->steps, s->n);
+}
+
+static ex one_of(struct enc *e, const struct val *v, const struct json *list)
+{
+	ex any = "false";
+
+	for (uint32_t i = 0; i < list->n; i++) {
+		struct val c = val_const(e, &list->items[i]);
+
+		any = x_or(e, any, val_equal(e, v, &c));
+	}
+	return any;
+}
+
+static ex bounded(struct enc *e, const struct val *v, const char *op, const struct json *bound)
+{
+	struct val c;
+
+	if (!json_is(bound, JSON_NUMBER) || !v->n)
+		return "true";
+	c = val_const(e, bound);
+	return x_or(e, x_not(e, val_is(e, v, T_NUM)), val_compare(e, op, v, &c));
+}
+
+/* What a schema says of a value, given that it is there. */
+static ex fits(struct enc *e, const struct val *v, const struct json *schema)
+{
+	const struct json *list = json_get(schema, "enum"), *only = json_get(schema, "const");
+	bool whole;
+	unsigned mask = schema_types(schema, &whole);
+	ex type = "false", all;
+
+	if (!understood(schema))
+		return "true";
+	for (unsigned bit = T_NULL; bit <= T_OBJ; bit <<= 1)
+		if (mask & bit)
+			type = x_or(e, type, val_is(e, v, bit));
+	all = (mask & v->mask) == v->mask ? "true" : type;
+	if (json_is(list, JSON_ARRAY))
+		all = x_and(e, all, one_of(e, v, list));
+	if (only) {
+		struct val c = val_const(e, only);
+
+		all = x_and(e, all, val_equal(e, v, &c));
+	}
+	if (whole && v->n && !v->whole)
+		all = x_and(e, all, x_or(e, x_not(e, val_is(e, v, T_NUM)), x(e, "(is_int %s)", v->n)));
+	all = x_and(e, all, bounded(e, v, ">=", json_get(schema, "minimum")));
+	all = x_and(e, all, bounded(e, v, "<=", json_get(schema, "maximum")));
+	all = x_and(e, all, bounded(e, v, ">", json_get(schema, "exclusiveMinimum")));
+	return x_and(e, all, bounded(e, v, "<", json_get(schema, "exclusiveMaximum")));
+}
+
+/* The union over all tools: which types, and whether a number is whole everywhere. */
+static unsigned types_of(const struct enc *e, const struct slot *s, bool *ret_whole)
+{
+	unsigned mask = s->kind == SLOT_RESULT && e->fail_results ? T_ALL : 0;
+
+	*ret_whole = !mask;
+	for (uint32_t t = 0; t < e->n_tools; t++) {
+		struct place p = place_of(e, s, t);
+		bool whole = false;
+		unsigned m = p.never ? 0 : p.schema ? schema_types(p.schema, &whole) : T_ALL;
+
+		mask |= m;
+		*ret_whole &= whole || !(m & T_NUM);
+	}
+	return mask;
+}
+
+static ex happens(struct enc *e, const struct slot *s, uint32_t step, uint32_t tool)
+{
+	const struct step *at = &e->steps[step];
+
+	return s->kind == SLOT_ARG ? at->tool[tool] : x_and(e, at->tool[tool], at->ok);
+}
+
+static void declare(struct enc *e, struct slot *s, uint32_t step)
+{
+	bool whole;
+	unsigned mask = types_of(e, s, &whole);
+	struct val v = val_free(e, mask, whole, /* always= */ true);
+	ex there = "false", maybe = NULL;
+
+	for (uint32_t t = 0; mask && t < e->n_tools; t++) {
+		struct place p = place_of(e, s, t);
+		ex here = happens(e, s, step, t);
+
+		if (p.never)
+			continue;
+		if (!p.required && !maybe)
+			maybe = x_fresh(e, "Bool", "p");
+		there = x_or(e, there, p.required ? here : x_and(e, here, maybe));
+		if (p.schema) {
+			ex fact = fits(e, &v, p.schema);
+
+			if (!x_true(fact))
+				x_assert(e, x(e, "(=> %s %s)", here, fact));
+		}
+	}
+	if (s->kind == SLOT_RESULT && e->fail_results)
+		there = x_or(e, there, x_and(e, e->steps[step].fail, maybe ? maybe : x_fresh(e, "Bool", "p")));
+	v.p = mask ? x_name(e, "Bool", there) : "false";
+	s->at[step] = v;
+}
+
+/* What lies in something is there only if that is an object, or an array. */
+static void tie(struct enc *e, uint32_t step)
+{
+	for (uint32_t i = 0; i < e->n_slots; i++)
+		for (uint32_t k = 0; k < e->n_slots; k++) {
+			const struct slot *in = &e->slots[i], *out = &e->slots[k];
+			const struct val *a = &in->at[step], *b = &out->at[step];
+
+			if (in->kind != out->kind || out->n >= in->n || strncmp(in->path, out->path, strlen(out->path)) != 0)
+				continue;
+			x_assert(e, x(e, "(=> %s %s)", a->p, x_and(e, b->p, val_is(e, b, in->steps[out->n].key ? T_OBJ : T_ARR))));
+		}
+}
+
+void slots_declare(struct enc *e, uint32_t step)
+{
+	for (uint32_t i = 0; i < e->n_slots; i++)
+		declare(e, &e->slots[i], step);
+	tie(e, step);
+}
