@@ -313,7 +313,10 @@ static int prove_one(struct cmd *c, const struct rules *r, struct prove_report *
 
 	if (c->plan) {
 		e = read_json(c, c->plan, &plan, err);
-		return e < 0 ? e : cs_wrap(err, prove_plan(r, plan, &c->prove, ret, err), "%s", c->plan);
+		if (e < 0)
+			return e;
+		e = prove_plan(r, plan, &c->prove, ret, err);
+		return e == -CS_E_INVALID ? cs_wrap(err, e, "%s", c->plan) : e;
 	}
 	if (!c->against)
 		return prove_rules(r, &c->prove, ret, err);

@@ -63,47 +63,42 @@ static int by_niceness(const void *a, const void *b)
 	return nx != ny ? nx - ny : (x > y) - (x < y);
 }
 
+static bool add_cut(uint32_t *cuts, uint32_t *n, uint32_t c)
+{
+	for (uint32_t i = 0; i < *n; i++)
+		if (cuts[i] == c)
+			return true;
+	if (*n == CHARS_MAX || c > PAT_MAX_CHAR)
+		return c > PAT_MAX_CHAR;
+	cuts[(*n)++] = c;
+	return true;
+}
+
+static bool add_cuts(const struct pattern *p, uint32_t *cuts, uint32_t *n)
+{
+	for (uint32_t s = 0; s < p->n; s++) {
+		const struct pat_node *read = p->states[s].op == PAT_READ ? p->states[s].read : NULL;
+
+		for (uint32_t k = 0; read && k < read->n; k++)
+			if (!add_cut(cuts, n, read->ranges[k].lo) || !add_cut(cuts, n, read->ranges[k].hi + 1))
+				return false;
+	}
+	return true;
+}
+
 /* Where some class begins or ends the characters may differ; between two such places they do not. */
 static bool find_chars(struct product *p)
 {
-	enum { CUTS = 4096 };
-	uint32_t *cuts = cs_calloc(CUTS, sizeof *cuts), n = 1;
-	bool ok = true;
+	uint32_t cuts[CHARS_MAX] = { 0 }, n = 1;
 
 	for (uint32_t i = 0; i < p->n; i++)
-		for (uint32_t s = 0; s < p->patterns[i]->n; s++) {
-			const struct pat_node *read = p->patterns[i]->states[s].op == PAT_READ ? p->patterns[i]->states[s].read : NULL;
-
-			for (uint32_t k = 0; read && k < read->n; k++) {
-				if (n + 2 > CUTS) {
-					qsort(cuts, n, sizeof *cuts, by_value);
-					uint32_t kept = 0;
-
-					for (uint32_t c = 0; c < n; c++)
-						if (!c || cuts[c] != cuts[c - 1])
-							cuts[kept++] = cuts[c];
-					n = kept;
-					ok &= n + 2 <= CUTS;
-				}
-				if (ok) {
-					cuts[n++] = read->ranges[k].lo;
-					cuts[n++] = read->ranges[k].hi + 1;
-				}
-			}
-		}
+		if (!add_cuts(p->patterns[i], cuts, &n))
+			return false;
 	qsort(cuts, n, sizeof *cuts, by_value);
-	for (uint32_t i = 0; ok && i < n; i++) {
-		uint32_t hi = i + 1 < n ? cuts[i + 1] - 1 : PAT_MAX_CHAR;
-
-		if ((i + 1 < n && cuts[i + 1] == cuts[i]) || cuts[i] > PAT_MAX_CHAR)
-			continue;
-		ok = p->n_chars < CHARS_MAX;
-		if (ok)
-			p->chars[p->n_chars++] = speaker(cuts[i], hi);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		p->chars[p->n_chars++] = speaker(cuts[i], i + 1 < n ? cuts[i + 1] - 1 : PAT_MAX_CHAR);
 	qsort(p->chars, p->n_chars, sizeof *p->chars, by_niceness);
-	free(cuts);
-	return ok;
+	return true;
 }
 
 /* ---- states ---- */
