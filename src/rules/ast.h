@@ -115,8 +115,8 @@ enum rl_op {
 	RL_IN,       /* a is an element of b; a an array: every element is */
 	RL_CONTAINS, /* b is an element of a, or a part of the string a */
 	RL_MATCHES,  /* a ~ pattern, the whole of it; a an array: every element */
-	RL_UNDER,    /* a (a path, or a set of them: every one) is at or below b, lexically, after . and .. */
-	RL_OUTSIDE,  /* a is not under b; a set of them: not one is. So it is not the opposite of RL_UNDER */
+	RL_UNDER,    /* a (a path, or a set of them, all) is at or below b, lexically, after . and ..; some of them: unknown */
+	RL_OUTSIDE,  /* the opposite */
 	RL_PRESENT,  /* present(ARG) */
 	RL_ALL, RL_ANY, /* all x in TERM: F */
 	/* about the past */

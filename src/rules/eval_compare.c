@@ -146,21 +146,21 @@ static enum rl_truth under_some(const struct json *a, const struct json *b)
 	return t;
 }
 
-static enum rl_truth outside_all(const struct json *a, const struct json *b)
+/* Of a set of paths: all, or none; some and some not is unknown, which satisfies nothing, whichever way a rule is written.
+ * Nothing at all is under everything. */
+static enum rl_truth all_under(const struct json *a, const struct json *b)
 {
-	return (enum rl_truth)(RL_IS_TRUE - under_some(a, b));
-}
-
-/* Of a set of paths, every one. */
-static enum rl_truth each_path(const struct json *a, const struct json *b, enum rl_truth (*is)(const struct json *, const struct json *))
-{
-	enum rl_truth t = RL_IS_TRUE;
+	enum rl_truth least_so = RL_IS_TRUE, most_so = RL_IS_FALSE;
 
 	if (!json_is(a, JSON_ARRAY))
-		return is(a, b);
-	for (uint32_t i = 0; i < a->n; i++)
-		t = least(t, is(&a->items[i], b));
-	return t;
+		return under_some(a, b);
+	for (uint32_t i = 0; i < a->n; i++) {
+		enum rl_truth t = under_some(&a->items[i], b);
+
+		least_so = least(least_so, t);
+		most_so = most(most_so, t);
+	}
+	return !a->n || least_so == most_so ? least_so : RL_IS_UNKNOWN;
 }
 
 enum rl_truth rl_compare(enum rl_op op, const struct json *a, const struct json *b)
@@ -170,8 +170,8 @@ enum rl_truth rl_compare(enum rl_op op, const struct json *a, const struct json 
 	case RL_NE: return of_bool(!json_equal(a, b));
 	case RL_IN: return in(a, b);
 	case RL_CONTAINS: return contains(a, b);
-	case RL_UNDER: return each_path(a, b, under_some);
-	case RL_OUTSIDE: return each_path(a, b, outside_all);
+	case RL_UNDER: return all_under(a, b);
+	case RL_OUTSIDE: return (enum rl_truth)(RL_IS_TRUE - all_under(a, b));
 	default: return ordered(op, a, b);
 	}
 }

@@ -350,7 +350,7 @@ static void say_compare(const struct rl_formula *f, unsigned mood, const struct 
 	static const char *const verbs[] = { "is ", "is not ", "must be ", "must not be " };
 	static const struct { const char *word; unsigned not; } words[] = {
 		[RL_EQ] = { "", 0 }, [RL_NE] = { "", NOT }, [RL_LT] = { "below ", 0 }, [RL_LE] = { "above ", NOT }, [RL_GT] = { "above ", 0 }, [RL_GE] = { "below ", NOT },
-		[RL_IN] = { "one of ", 0 }, [RL_MATCHES] = { "of the form ", 0 }, [RL_UNDER] = { "at or below ", 0 }, [RL_OUTSIDE] = { "(each of it) outside of ", 0 },
+		[RL_IN] = { "one of ", 0 }, [RL_MATCHES] = { "of the form ", 0 }, [RL_UNDER] = { "at or below ", 0 }, [RL_OUTSIDE] = { "outside of ", 0 },
 	};
 	static const char *const contains[] = { " contains ", " does not contain ", " must contain ", " must not contain " };
 

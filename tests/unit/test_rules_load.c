@@ -478,7 +478,7 @@ TEST_TABLE(words)
 		{ "allow sh where shell(command) == \"safe\" and command ~ \"ls .*\" unless once fail(sh)",
 		  "Before sh, if the class of the command in its command is \"safe\", and its command is of the form \"ls .*\", unless there was a sh that failed: allow." },
 		{ "sandbox sh where writes(command) outside \"/work\" or hosts(command) not in {\"a\", \"b\"}",
-		  "Before sh, if what is written by its command is (each of it) outside of \"/work\", or the hosts spoken to by its command is not one of \"a\" or \"b\" (or that is not known): sandbox." },
+		  "Before sh, if what is written by its command is outside of \"/work\", or the hosts spoken to by its command is not one of \"a\" or \"b\" (or that is not known): sandbox." },
 		{ "forbid refund where all t in tags: t != \"x\"",
 		  "Before refund, if for every t in its tags, t is not \"x\" (or that is not known): deny." },
 		{ "forbid refund where not (any t in tags: t in {\"x\"}) or not present(note)",
