@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "json/json.h"
 #include "prove/prove.h"
+#include "gate/gate.h"
 #include "rules/rules.h"
 
 #include <errno.h>
@@ -130,11 +131,21 @@ static int read_manifest(struct cmd *c, struct cs_err *err)
 	return 0;
 }
 
+static bool is_profile(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
+}
+
 static int load(struct cmd *c, const char *path, struct rules **ret, struct cs_err *err)
 {
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(FILE_MAX);
-	int r = read_file(path, &text, err);
+	int r;
 
+	if (is_profile(path))
+		return gate_policy_rules(path, ret, err);
+	r = read_file(path, &text, err);
 	return r < 0 ? r : rules_load(path, cs_buf_text(&text), text.len, c->tools, c->n_tools, ret, err);
 }
 

@@ -329,9 +329,11 @@ const struct cli_command cli_commands[] = {
 	  "  prove FILE...         tools that can never be called, rules that contradict one another, never fire or change nothing,\n"
 	  "                        and the file's assertions, for every trace up to a depth; with --against, whether a change only\n"
 	  "                        narrows; with --plan, which steps of a plan are sure to be legal. Needs Z3 (apt install z3).\n"
+	  "FILE has rules, or is a profile whose rules are meant, with its tools.\n"
 	  "Every trace shown has been run through the monitor. What is not decided is said to be so.\n"
 	  "Exit status: 0 fine; 1 something is wrong; 10 something could not be proved; 125 an error; 127 Z3 is not installed.",
 	  "  $ caisson rules check desk.rules\n"
+	  "  $ caisson rules test policies/retail.yaml\n"
 	  "  $ caisson rules test --tools tools.json desk.rules\n"
 	  "  $ caisson rules explain desk.rules auth\n"
 	  "  $ caisson rules prove --depth 6 desk.rules\n"

@@ -28,6 +28,8 @@ struct gate;
 
 /* path: a profile with the keys tools, roles, rules, gate (docs/gates.md). */
 int gate_policy_load(const char *path, struct gate_policy **ret, struct cs_err *err);
+/* Only its rules, as they are checked against its tools. To be freed with rules_free(). */
+int gate_policy_rules(const char *path, struct rules **ret, struct cs_err *err);
 const struct profile *gate_policy_profile(const struct gate_policy *p);
 void gate_policy_free(struct gate_policy *p);
 

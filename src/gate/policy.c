@@ -794,6 +794,19 @@ int gate_policy_load(const char *path, struct gate_policy **ret, struct cs_err *
 	return 0;
 }
 
+int gate_policy_rules(const char *path, struct rules **ret, struct cs_err *err)
+{
+	struct gate_policy *p = NULL;
+	int k = gate_policy_load(path, &p, err);
+
+	if (k < 0)
+		return k;
+	*ret = p->rules; /* which have copies of all that they need */
+	p->rules = NULL;
+	gate_policy_free(p);
+	return 0;
+}
+
 const struct profile *gate_policy_profile(const struct gate_policy *p)
 {
 	return &p->profile;
