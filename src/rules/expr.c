@@ -910,7 +910,8 @@ static struct item compare(struct parser *p, const struct item *left, const stru
 	if (in->op == RL_MATCHES) {
 		f->pattern = parse_pattern(p);
 	} else {
-		right = parse(p, BP_ADD);
+		/* Behind a comparison true and false are values. */
+		right = rl_is_word(p, "true") || rl_is_word(p, "false") ? parse_constant(p, p->tok.pos) : parse(p, BP_ADD);
 		f->r = want_term(p, &right);
 	}
 	if (!p->failed && comparison(p, &again))

@@ -217,6 +217,7 @@ TEST_TABLE(trees)
 		{ "default ask;", NULL },
 		{ "rule r: forbid sh;", NULL },
 		{ "rule a-b: ask *;", NULL },
+		{ "rule r: forbid sh unless session.untrusted == false and (true == session.secret or true);", NULL },
 		{ "rule r: sandbox sh where shell(command) != \"safe\" because \"why\" fix \"how\";", NULL },
 		{ "rule r: allow {refund,sh};", "rule r: allow {refund, sh};" },
 		{ "rule r: forbid \"sh\"(command ~ \"rm .*\");", "rule r: forbid sh(command ~ \"rm .*\");" },
