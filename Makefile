@@ -3,7 +3,7 @@
 # One tree of objects per variant: release (build/), test (build/test/, the same
 # code with the switches that the attack tests' positive controls need) and asan.
 
-VERSION   := 0.3.0
+VERSION   := 0.4.0
 PREFIX    ?= /usr/local
 DESTDIR   ?=
 CC        := gcc
