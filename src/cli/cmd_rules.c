@@ -214,7 +214,7 @@ static int explain(struct cmd *c, const struct rules *r, const char *rule, struc
 	if (c->json)
 		cs_json_str(&c->j, "text", cs_buf_text(&text));
 	else
-		cs_buf_str(&c->out, cs_buf_text(&text));
+		cs_buf_fmt(&c->out, "%s%s", cs_buf_text(&text), rule ? "\n" : "");
 	return 0;
 }
 

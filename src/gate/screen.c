@@ -2,6 +2,8 @@
 #include "gate/screen.h"
 
 #include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -377,13 +379,13 @@ static void fold_text(struct screen *s, const char *text, size_t len, struct cs_
 void screen_text(struct screen *s, const char *text, size_t len)
 {
 	struct cs_buf folded CS_BUF_AUTO = CS_BUF(LOOK * 2);
-	static _Thread_local struct words w; /* too large for a stack */
+	CS_FREE struct words *w = cs_new(struct words); /* too large for a stack */
 
 	fold_text(s, text, len, &folded);
 	look_for_signs(s, cs_buf_text(&folded));
-	split(&w, cs_buf_text(&folded));
+	split(w, cs_buf_text(&folded));
 	for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++)
-		if (says(&w, phrases[i].pattern))
+		if (says(w, phrases[i].pattern))
 			raise(s, phrases[i].score, phrases[i].why);
 }
 

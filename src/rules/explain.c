@@ -444,6 +444,24 @@ static void say_rule(const struct rl_rule *rule, struct cs_buf *b)
 	cs_buf_fmt(b, rule->unless && !allows ? ". Otherwise: %s." : ": %s.", rules_verdict_name(rule->verb));
 }
 
+static int say_whole(const struct rl_rule *rule, struct cs_buf *out, struct cs_err *err)
+{
+	CS_BUF_AUTO struct cs_buf b = CS_BUF(1 << 20);
+
+	if (rule->required)
+		say_required(rule, &b);
+	else
+		say_rule(rule, &b);
+	if (rule->because)
+		cs_buf_fmt(&b, " Because: %s.", rule->because);
+	if (rule->fix)
+		cs_buf_fmt(&b, " To do: %s.", rule->fix);
+	if (b.over)
+		return cs_fail(err, CS_E_LIMIT, 0, "the rule `%s` is too long to be told", rule->name);
+	cs_escape(out, cs_buf_text(&b));
+	return 0;
+}
+
 int rules_explain(const struct rules *r, const char *rule, struct cs_buf *out, struct cs_err *err)
 {
 	const char *names[256], *near;
@@ -451,26 +469,22 @@ int rules_explain(const struct rules *r, const char *rule, struct cs_buf *out, s
 	char shown[128];
 
 	for (uint32_t i = 0; i < r->n_rules; i++) {
-		const struct rl_rule *this = &r->rules[i];
-		CS_BUF_AUTO struct cs_buf b = CS_BUF(1 << 20);
+		int k;
 
 		if (i < n)
-			names[i] = this->name;
-		if (strcmp(this->name, rule) != 0)
+			names[i] = r->rules[i].name;
+		if (rule && strcmp(r->rules[i].name, rule) != 0)
 			continue;
-		if (this->required)
-			say_required(this, &b);
-		else
-			say_rule(this, &b);
-		if (this->because)
-			cs_buf_fmt(&b, " Because: %s.", this->because);
-		if (this->fix)
-			cs_buf_fmt(&b, " To do: %s.", this->fix);
-		if (b.over)
-			return cs_fail(err, CS_E_LIMIT, 0, "the rule is too long to be told");
-		cs_escape(out, cs_buf_text(&b));
-		return 0;
+		if (!rule)
+			cs_buf_fmt(out, "%s: ", r->rules[i].name);
+		k = say_whole(&r->rules[i], out, err);
+		if (k < 0 || rule)
+			return k;
+		cs_buf_char(out, '\n');
 	}
+	if (!rule)
+		return 0;
 	near = cs_nearest(rule, names, n);
-	return cs_fail(err, CS_E_NOT_FOUND, 0, "no rule `%s`%s%s%s", cs_escape_to(shown, sizeof shown, rule), near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+	return cs_fail(err, CS_E_NOT_FOUND, 0, "no rule `%s`%s%s%s", cs_escape_to(shown, sizeof shown, rule), near ? "; did you mean `" : "",
+		       near ? near : "", near ? "`?" : "");
 }

@@ -48,7 +48,7 @@ size_t rules_warnings(const struct rules *r, const struct rules_warning **ret);
 /* The inline tests, each on a fresh monitor; what failed is told in `out`, a line each.
  * Returns how many failed. */
 size_t rules_test(const struct rules *r, size_t *ret_run, struct cs_buf *out);
-/* A rule in plain words. */
+/* A rule in plain words; NULL: all of them, a line each, with their names. */
 int rules_explain(const struct rules *r, const char *rule, struct cs_buf *out, struct cs_err *err);
 /* The tool's index in what was loaded, or -1. */
 int rules_tool_index(const struct rules *r, const char *name);

@@ -2,6 +2,7 @@
 /* report.c - words for what is wrong, from which it can be repaired. */
 #include "schema/validate.h"
 
+#include "base/mem.h"
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -44,11 +45,15 @@ static void cut(char *s, size_t max)
 
 const char *schema_shown(const struct json *v)
 {
-	static _Thread_local char ring[4][SHOWN + 8];
+	/* Four at a time. Not as thread-local arrays: more than 128 bytes of those, and every start of the program asks for memory. */
+	static _Thread_local char (*ring)[SHOWN + 8];
 	static _Thread_local unsigned turn;
 	CS_BUF_AUTO struct cs_buf json = CS_BUF(4096), safe = CS_BUF(32768);
-	char *to = ring[turn++ % 4];
+	char *to;
 
+	if (!ring)
+		ring = cs_calloc(4, sizeof *ring);
+	to = ring[turn++ % 4];
 	if (v->type == JSON_STRING && v->n > 1024) {
 		struct json start = *v;
 
@@ -64,7 +69,7 @@ const char *schema_shown(const struct json *v)
 	escape_json(&safe, cs_buf_text(&json));
 	if (safe.data)
 		cut(safe.data, SHOWN);
-	snprintf(to, sizeof ring[0], "%s", cs_buf_text(&safe));
+	snprintf(to, sizeof *ring, "%s", cs_buf_text(&safe));
 	return to;
 }
 

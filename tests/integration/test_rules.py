@@ -104,6 +104,7 @@ def a_rule_is_explained_in_words(p):
     r = p.run("explain", "f.rules", "r")
     equal(r.returncode, 0, r.stderr)
     holds(r.stdout, "a comes first")
+    holds(p.run("explain", "f.rules").stdout, "r: ")
     equal(p.run("explain", "f.rules", "nosuch").returncode, 125)
 
 

@@ -977,7 +977,7 @@ def _(m):
     def complete(*words):
         script = f". {f}; COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; _caisson; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         return m.call(["bash", "-c", script], env={"PATH": f"{bindir}:{SYSTEM_PATH}"}).out.split()
-    equal(complete("caisson", "ru"), ["run"], "ru")
+    equal(complete("caisson", "ru"), ["run", "rules"], "ru")
     equal(complete("caisson", "run", "--workspace"), ["--workspace", "--workspace-mode"], "--workspace")
     equal(complete("caisson", "run", "--profile", "st"), ["strict"], "--profile st")
     equal(complete("caisson", "run", "--workspace-mode", "l"), ["layer"], "mode")
