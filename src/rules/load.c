@@ -144,15 +144,29 @@ size_t rules_tool_count(const struct rules *r)
 	return r->n_tools;
 }
 
+static bool is_about(const struct rl_rule *rule, int index)
+{
+	const struct rl_tools *t = rule->call ? &rule->call->tools : NULL;
+
+	for (uint32_t k = 0; t && k < t->n; k++)
+		if ((int)t->ids[k] == index)
+			return true;
+	return false;
+}
+
 bool rules_tool_mentioned(const struct rules *r, int index)
 {
-	for (uint32_t i = 0; i < r->n_rules; i++) {
-		const struct rl_tools *t = &r->rules[i].call->tools;
+	for (uint32_t i = 0; i < r->n_rules; i++)
+		if (is_about(&r->rules[i], index))
+			return true;
+	return false;
+}
 
-		for (uint32_t k = 0; k < t->n; k++)
-			if ((int)t->ids[k] == index)
-				return true;
-	}
+bool rules_tool_allowable(const struct rules *r, int index)
+{
+	for (uint32_t i = 0; i < r->n_rules; i++)
+		if (r->rules[i].verb == RULES_ALLOW && is_about(&r->rules[i], index))
+			return true;
 	return false;
 }
 

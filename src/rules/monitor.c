@@ -131,6 +131,8 @@ static void set_values(struct rl_eval *e, const struct rl_rule *r, struct rules_
 static void hit(struct rl_eval *e, const struct rl_rule *r, const struct fired *f, struct rules_hit *ret)
 {
 	ret->allowed |= r->verb == RULES_ALLOW;
+	if (r->verb == RULES_SANDBOX && !ret->sandbox)
+		ret->sandbox = r->name;
 	if (ret->rule && ret->verdict >= r->verb)
 		return;
 	ret->verdict = r->verb;
@@ -148,8 +150,8 @@ static void ask(struct rl_eval *e, const struct rl_rule *r, struct rules_hit *re
 {
 	struct fired f;
 
-	/* What cannot be stricter than what has fired can only say that something was allowed. */
-	if (ret->rule && ret->verdict >= r->verb && (r->verb != RULES_ALLOW || ret->allowed))
+	/* What cannot be stricter than what has fired can only say that something was allowed, or is to be caged. */
+	if (ret->rule && ret->verdict >= r->verb && (r->verb == RULES_ALLOW ? ret->allowed : r->verb != RULES_SANDBOX || ret->sandbox))
 		return;
 	e->over = false;
 	memset(e->vars, 0, r->n_vars * sizeof *e->vars);
@@ -205,6 +207,7 @@ static void ask_each(struct rl_eval *e, uint32_t rule, struct rules_hit *ret)
 			search_table(e, &s, &e->m->units[e->m->plan->unit_of_past[i]].tuples);
 	if (s.serial) {
 		s.hit.allowed = ret->allowed;
+		s.hit.sandbox = s.hit.sandbox ? s.hit.sandbox : ret->sandbox;
 		*ret = s.hit;
 		return;
 	}

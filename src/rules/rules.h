@@ -55,6 +55,8 @@ int rules_tool_index(const struct rules *r, const char *name);
 size_t rules_tool_count(const struct rules *r);
 /* Is there a rule that is asked about calls of it? */
 bool rules_tool_mentioned(const struct rules *r, int index);
+/* Is one of them an `allow` rule? */
+bool rules_tool_allowable(const struct rules *r, int index);
 const char *rules_tool_name(const struct rules *r, size_t index);
 /* The verdict of `default V;`, or `otherwise`. */
 enum rules_verdict rules_fallback(const struct rules *r, enum rules_verdict otherwise);
@@ -85,6 +87,7 @@ struct rules_hit {
 	uint32_t line;
 	bool unknown; /* it fired because something was absent or not known */
 	bool allowed; /* some `allow` rule fired */
+	const char *sandbox; /* the first `sandbox` rule that fired, whatever else did: a question's yes does not lift it */
 	bool over;    /* unknown because a limit of the monitor was passed */
 	/* END, of an obligation with variables: the values for which it does not hold; NULL with n_values 0: for all that no
 	 * event had. Until the monitor is used again. */
