@@ -8,19 +8,45 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool was_asked(const struct gate_answer *a, const char *rule)
+{
+	for (unsigned i = 0; i < a->n_asked; i++)
+		if (!strcmp(a->asked[i], rule))
+			return true;
+	return false;
+}
+
+/* A person who is asked for one reason is told of the others: their yes is to all of them, and to no more. */
+static void add_question(struct gate_answer *a, const char *rule, const char *reason)
+{
+	size_t n = strlen(a->reason);
+
+	if (was_asked(a, rule) || a->n_asked == sizeof a->asked / sizeof *a->asked)
+		return;
+	snprintf(a->asked[a->n_asked++], sizeof *a->asked, "%s", rule);
+	if (a->verdict == RULES_ASK && n + 3 < sizeof a->reason)
+		snprintf(a->reason + n, sizeof a->reason - n, "; %.*s", (int)(sizeof a->reason - n - 3), reason);
+}
+
 void gate_raise(struct gate_answer *a, enum rules_verdict v, const char *rule, const char *fix, const char *fmt, ...)
 {
-	char reason[1024];
+	char reason[1024], shown[sizeof a->reason], name[sizeof a->rule];
 	va_list ap;
 
-	if (v <= a->verdict || (v == RULES_ASK && a->confirmed))
-		return;
-	a->verdict = v;
 	va_start(ap, fmt);
 	vsnprintf(reason, sizeof reason, fmt, ap);
 	va_end(ap);
-	cs_escape_to(a->reason, sizeof a->reason, reason);
-	cs_escape_to(a->rule, sizeof a->rule, rule);
+	cs_escape_to(shown, sizeof shown, reason);
+	cs_escape_to(name, sizeof name, rule);
+	if (v == RULES_ASK && a->confirmed && was_asked(a, name))
+		return;
+	if (v == RULES_ASK)
+		add_question(a, name, shown);
+	if (v <= a->verdict)
+		return;
+	a->verdict = v;
+	memcpy(a->reason, shown, sizeof shown);
+	memcpy(a->rule, name, sizeof name);
 	cs_escape_to(a->fix, sizeof a->fix, fix ? fix : "");
 }
 
@@ -32,6 +58,8 @@ const char *gate_show(struct gate *g, const struct json *v)
 	if (!v)
 		return "nothing";
 	json_write(&b, v);
+	if (b.over)
+		return "a long value";
 	s = cs_arena_dup(&g->scratch, cs_buf_text(&b), b.len);
 	return s ? s : "...";
 }
@@ -48,6 +76,8 @@ static void check_tool(struct gate *g, struct gate_probe *p, struct gate_answer 
 	if (!gate_role_known(g->policy, role))
 		gate_raise(ret, RULES_DENY, "role", "use a role that the policy has", "there is no role '%s'", role);
 	gate_access(g->policy, role, p->tool->name, p->call->args, &p->leave);
+	if (p->leave.sandbox)
+		gate_raise(ret, RULES_SANDBOX, "tool", NULL, "the policy or the role wants it caged");
 	if (!p->leave.by_default)
 		gate_raise(ret, p->leave.verdict, "tool", "name it under tools: allow: in the profile", "%s", p->leave.reason);
 }
@@ -73,9 +103,9 @@ static void check_sink(struct gate *g, struct gate_probe *p, const struct gate_s
 	const struct json *v = json_get(p->call->args, s->arg), *which = v;
 	enum origin_class c;
 
-	if (!v || plan_settles(g, p->step, s->arg))
+	if (!v)
 		return;
-	c = s->links ? origin_of_links(g->origin, v, &g->scratch, &which) : origin_of(g->origin, v, &which);
+	c = s->links ? origin_of_links(g->origin, v, &g->scratch, &which) : origin_of(g->origin, v, p->tool->input_doc, &which);
 	gate_raise(ret, s->verdict[c], "origin", fix_of_origin(c), "%s of %s is %s, which %s", s->arg, p->tool->name, gate_show(g, which),
 		   c == ORIGIN_NOWHERE ? "neither the user nor any result named"
 		   : c == ORIGIN_FREE  ? "comes from text that anybody may have written"
@@ -96,7 +126,12 @@ static void check_rules(struct gate *g, struct gate_probe *p, struct gate_answer
 	rules_monitor_check(g->monitor, &e, &g->world, &hit);
 	if (p->leave.by_default && (!hit.allowed || g->policy->no_allow))
 		gate_raise(ret, p->leave.verdict, "tool", "name it under tools: allow: in the profile", "%s", p->leave.reason);
-	if (hit.rule)
+	if (hit.sandbox)
+		gate_raise(ret, RULES_SANDBOX, hit.sandbox, NULL, "the rule wants it caged");
+	if (!hit.rule)
+		gate_raise(ret, hit.verdict, "default", "write a rule that allows it", "no rule is about it, and the rules' default is %s",
+			   rules_verdict_name(hit.verdict));
+	else
 		gate_raise(ret, hit.verdict, hit.rule, hit.fix, "%s%s", hit.because ? hit.because : "the rule does not allow it now",
 			   hit.unknown ? " (something it asks for is absent or not known)" : "");
 }
@@ -125,7 +160,7 @@ static void check_shell(struct gate *g, struct gate_probe *p, struct gate_answer
 
 static void check_two(struct gate *g, struct gate_probe *p, struct gate_answer *ret)
 {
-	if (g->untrusted && g->sensitive && (p->tool->effects & ~(unsigned)RULES_READ))
+	if (g->untrusted && g->sensitive && gate_acts(p->tool))
 		gate_raise(ret, g->policy->rule_of_two, "rule-of-two", "ask the user",
 			   "the session has read private data and text from strangers, and %s would change or send something", p->tool->name);
 }
@@ -136,9 +171,14 @@ void gate_judge(struct gate *g, struct gate_probe *p, struct gate_answer *ret)
 		check_tool, check_schema, plan_hold, check_rules, check_origin, check_shell, check_two,
 	};
 
-	*ret = (struct gate_answer){ .verdict = RULES_ALLOW, .confirmed = p->confirmed };
+	*ret = (struct gate_answer){ .verdict = RULES_ALLOW, .confirmed = p->confirmed != NULL };
+	if (p->confirmed) {
+		memcpy(ret->asked, p->confirmed->asked, sizeof ret->asked);
+		ret->n_asked = p->confirmed->n_asked;
+	}
 	g->role = p->call->role;
 	g->agent = p->call->agent;
+	g->tool = p->tool;
 	for (size_t i = 0; i < sizeof checks / sizeof *checks && ret->verdict != RULES_DENY; i++)
 		checks[i](g, p, ret);
 	if (ret->verdict != RULES_DENY)

@@ -67,7 +67,9 @@ struct gate_answer {
 	char fix[256];     /* what to do instead; may be empty */
 	char approval[40]; /* of an ask: the id under which it can be approved */
 	bool ended;        /* the session is over: too many refusals */
-	bool confirmed;    /* a person has said yes: questions are answered, refusals stand */
+	bool confirmed;    /* a person has said yes: the questions that were asked are answered, refusals stand */
+	char asked[8][64]; /* by whom it was asked about; all of them are told in the reason */
+	unsigned n_asked;
 };
 
 void gate_user(struct gate *g, const char *text, size_t len, uint64_t t_ms);

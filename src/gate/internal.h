@@ -25,6 +25,7 @@
 enum {
 	GATE_LINE_MAX = 4 << 20,    /* bytes of one event */
 	GATE_CALLS_MAX = 4096,      /* in flight: asked or running */
+	GATE_FLIGHTS_MAX = 64 << 20, /* bytes of their arguments; the last may pass it */
 	GATE_POLICY_MAX = 4 << 20,
 	GATE_NAME_MAX = 128,        /* bytes of a tool's, an agent's, a role's name, an id */
 };
@@ -126,9 +127,12 @@ bool gate_pattern_matches(const struct gate_pattern *p, const char *tool, const 
 struct gate_leave {
 	enum rules_verdict verdict;
 	bool by_default; /* no list of the policy's names it: an `allow` rule may */
+	bool sandbox;    /* the policy or the role says so, be the other stricter */
 	char reason[256];
 };
 void gate_access(const struct gate_policy *p, const char *role, const char *tool, const struct json *args, struct gate_leave *ret);
+/* Does it do more than read? One that does not say may do anything. */
+bool gate_acts(const struct gate_tool *t);
 /* May it be, with some arguments? */
 bool gate_may_access(const struct gate_policy *p, const char *role, const char *tool);
 bool gate_role_known(const struct gate_policy *p, const char *role);
@@ -145,6 +149,8 @@ struct gate_flight {
 	struct cs_arena arena; /* its arguments */
 	const struct json *args;
 	int step;              /* of the plan; -1: none */
+	uint64_t tokens;
+	struct gate_answer answer; /* what was asked about it */
 	struct gate_flight *next;
 };
 
@@ -161,17 +167,20 @@ struct gate {
 	struct plan *plan;                /* NULL: none approved */
 	struct gate_flight *flights;
 	unsigned n_flights;
+	size_t flight_bytes;              /* of their arguments */
 	struct budget *budget;
 	uint64_t t_ms, t_first;
 	uint64_t made;                    /* ids for calls that had none */
 	bool begun, ended;
 	bool untrusted, sensitive, secret; /* what it has read so far */
+	bool heard;                       /* something untrusted since the user last wrote */
 	unsigned suspicion;               /* how much read text looked like an injection; decides nothing */
 	struct gate_denial denials[64];
 	unsigned n_denials;
 	struct cs_arena scratch;          /* of one event */
 	struct rules_world world;
 	const char *role, *agent;         /* of the call being judged */
+	const struct gate_tool *tool;     /* that it calls; NULL: a plan is judged */
 	char *shell_text;                 /* the command whose verdict is kept */
 	struct sh_verdict shell_verdict;
 };
@@ -180,8 +189,7 @@ struct gate {
 struct gate_probe {
 	const struct gate_call *call;
 	const struct gate_tool *tool;
-	bool confirmed; /* a person has said yes to it: questions are answered, refusals stand */
-	bool dry;       /* count nothing */
+	const struct gate_answer *confirmed; /* a person has said yes to these questions; refusals stand, and so do others */
 	int step;       /* of the plan it was found to be; -1 */
 	struct gate_leave leave;
 };
@@ -205,6 +213,8 @@ const struct sh_verdict *gate_classify(struct gate *g, const struct json *comman
 void gate_classify_done(struct gate *g);
 
 /* ---- session.c ---- */
+/* An event at this time begins. */
+void gate_at(struct gate *g, uint64_t t_ms);
 void gate_grant(struct gate *g, const struct gate_call *c, const struct gate_tool *t, int step);
 struct gate_flight *gate_flight_find(struct gate *g, const char *id);
 /* A result as a value: a string that is JSON, YAML or lines becomes what it says. */

@@ -3,6 +3,7 @@
 #include "gate/origin.h"
 
 #include "base/mem.h"
+#include "json/hash.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@ enum {
 	STRUCTURED_MAX = 200,    /* a longer string, or one of many lines, is free text wherever it stands */
 	USER_MAX = 256 << 10,
 	DEPTH_MAX = 64,
+	LINK_MAX = 4096,         /* bytes of a word that is looked at for where it leads */
+	WORK_MAX = 256 << 20,    /* bytes of the user's text that one question may search; beyond, nobody has said it */
 };
 
 const char *origin_name(enum origin_class c)
@@ -38,6 +41,7 @@ struct origin {
 	char *user;          /* the user's words, normalised: " book a table at nine " */
 	size_t user_len;
 	size_t max;
+	uint64_t work;       /* of the question that is being answered */
 };
 
 struct origin *origin_new(size_t max_bytes)
@@ -128,29 +132,37 @@ static size_t trim_word(char *s, size_t n)
 	return n - from;
 }
 
-/* The next word of text from *at, lowered and trimmed, into w. 0: there is none. */
+/* The next word of text from *at as it stands: where it begins, and how long it is. 0: there is none. */
+static size_t next_span(const char *text, size_t len, size_t *at, const char **ret)
+{
+	size_t from = *at, n = 0;
+
+	while (from < len && is_break((unsigned char)text[from]))
+		from++;
+	while (from + n < len && !is_break((unsigned char)text[from + n]))
+		n++;
+	*at = from + n;
+	*ret = text + from;
+	return n;
+}
+
+/* The next word, lowered and trimmed, into w. 0: there is none. TOKEN_MAX: it does not fit, and is nobody's word;
+ * a caller that asks about a value may not pass over it. */
 static size_t next_word(const char *text, size_t len, size_t *at, char w[TOKEN_MAX])
 {
-	for (;;) {
-		size_t from = *at, n = 0;
+	const char *s;
+	size_t n;
 
-		while (from < len && is_break((unsigned char)text[from]))
-			from++;
-		if (from == len) {
-			*at = len;
-			return 0;
-		}
-		while (from + n < len && !is_break((unsigned char)text[from + n]))
-			n++;
-		*at = from + n;
+	while ((n = next_span(text, len, at, &s))) {
 		if (n >= TOKEN_MAX)
-			continue; /* no value is that long */
+			return TOKEN_MAX;
 		for (size_t i = 0; i < n; i++)
-			w[i] = (char)lower((unsigned char)text[from + i]);
+			w[i] = (char)lower((unsigned char)s[i]);
 		n = trim_word(w, n);
 		if (n)
 			return n;
 	}
+	return 0;
 }
 
 /* A scalar as words with one space between: "  Sarah  Baker," and "sarah baker" are the same. Too long: 0. */
@@ -175,6 +187,15 @@ static size_t number_text(const struct json *v, char out[TOKEN_MAX])
 	int64_t i;
 	int n;
 
+	/* A double would make one of ids that differ in their last digits. */
+	if (!v->whole && (v->n > 16 || json_whole(v))) {
+		if (!json_int(v, &i)) {
+			if (v->n >= TOKEN_MAX)
+				return 0;
+			memcpy(out, v->s, v->n);
+			return v->n;
+		}
+	}
 	if (json_int(v, &i))
 		n = snprintf(out, TOKEN_MAX, "%lld", (long long)i);
 	else
@@ -184,13 +205,10 @@ static size_t number_text(const struct json *v, char out[TOKEN_MAX])
 
 /* ---- the set ---- */
 
+/* The words are strangers': with a seed they cannot be chosen to collide. No answer depends on it. */
 static uint64_t hash_of(const char *s, size_t n)
 {
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (unsigned char)s[i]) * 0x100000001b3u;
-	return h ^ h >> 29;
+	return json_hash_bytes(s, n, json_seed());
 }
 
 static struct entry *slot(const struct origin *o, const char *s, size_t n, uint64_t hash)
@@ -264,7 +282,8 @@ static void put_words(struct origin *o, const char *text, size_t len)
 	size_t at = 0, n;
 
 	while ((n = next_word(text, len, &at, w)))
-		put(o, w, n, ORIGIN_FREE);
+		if (n < TOKEN_MAX)
+			put(o, w, n, ORIGIN_FREE);
 }
 
 void origin_user(struct origin *o, const char *text, size_t len)
@@ -281,6 +300,8 @@ void origin_user(struct origin *o, const char *text, size_t len)
 	if (o->user_len == 0)
 		o->user[o->user_len++] = ' ';
 	while ((n = next_word(text, len, &at, w))) {
+		if (n == TOKEN_MAX)
+			continue;
 		memcpy(o->user + o->user_len, w, n);
 		o->user_len += n;
 		o->user[o->user_len++] = ' ';
@@ -350,18 +371,19 @@ void origin_result(struct origin *o, const struct json *result, const struct ori
 	if (!result)
 		return;
 	/* A text as a whole is nobody's field. */
-	take(o, result, s, s->trusted ? ORIGIN_TRUSTED : result->type == JSON_STRING ? ORIGIN_FREE : ORIGIN_STRUCTURED, 0);
+	take(o, result, s, s->trusted ? ORIGIN_TRUSTED : s->guessed || result->type == JSON_STRING ? ORIGIN_FREE : ORIGIN_STRUCTURED, 0);
 }
 
 /* ---- what is asked ---- */
 
 /* The words of w stand in the user's text one after the other. */
-static bool user_said(const struct origin *o, const char *w, size_t n)
+static bool user_said(struct origin *o, const char *w, size_t n)
 {
 	char phrase[TOKEN_MAX + 2];
 
-	if (!o->user_len || n + 2 > sizeof phrase)
+	if (!o->user_len || n + 2 > sizeof phrase || o->work > WORK_MAX)
 		return false;
+	o->work += o->user_len;
 	phrase[0] = ' ';
 	memcpy(phrase + 1, w, n);
 	phrase[n + 1] = ' ';
@@ -375,13 +397,13 @@ static bool all_words_seen(const struct origin *o, const char *s, size_t n)
 	size_t at = 0, k;
 
 	while ((k = next_word(s, n, &at, w)))
-		if (!seen(o, w, k))
+		if (k == TOKEN_MAX || !seen(o, w, k))
 			return false;
 	return true;
 }
 
 /* A phrase that somebody is known to have said as it stands. */
-static enum origin_class phrase_class(const struct origin *o, const char *w, size_t n)
+static enum origin_class phrase_class(struct origin *o, const char *w, size_t n)
 {
 	unsigned c = seen(o, w, n);
 
@@ -394,7 +416,7 @@ static enum origin_class phrase_class(const struct origin *o, const char *w, siz
 
 /* "dinner at" of the user's and "chez nous" of a field make "dinner at chez nous": the best way to cut it into such
  * phrases; its worst phrase is its class. The ends of words are `at`, best[i] is for the first i words. */
-static enum origin_class pieced_class(const struct origin *o, const char *w, size_t n)
+static enum origin_class pieced_class(struct origin *o, const char *w, size_t n)
 {
 	enum { WORDS = 32 };
 	enum origin_class best[WORDS + 1] = { ORIGIN_USER };
@@ -423,7 +445,7 @@ static enum origin_class pieced_class(const struct origin *o, const char *w, siz
 	return best[words];
 }
 
-static enum origin_class class_of(const struct origin *o, const char *w, size_t n)
+static enum origin_class class_of(struct origin *o, const char *w, size_t n)
 {
 	enum origin_class c = phrase_class(o, w, n);
 
@@ -441,10 +463,30 @@ static void worst(enum origin_class c, const struct json *v, enum origin_class *
 		*which = v;
 }
 
-static void look(const struct origin *o, const struct json *v, enum origin_class *ret, const struct json **which, int depth)
+/* Does the schema name such a property, at any depth? Then the key is the tool's word and not the caller's. */
+static bool schema_names(const struct json *schema, const char *key, size_t len, int depth)
+{
+	if (!schema || depth > DEPTH_MAX)
+		return false;
+	for (uint32_t i = 0; schema->type == JSON_ARRAY && i < schema->n; i++)
+		if (schema_names(&schema->items[i], key, len, depth + 1))
+			return true;
+	for (uint32_t i = 0; schema->type == JSON_OBJECT && i < schema->n; i++) {
+		const struct json_member *m = &schema->members[i];
+
+		if ((!strcmp(m->key, "properties") && json_getn(&m->value, key, len)) || schema_names(&m->value, key, len, depth + 1))
+			return true;
+	}
+	return false;
+}
+
+static void look(struct origin *o, const struct json *v, const struct json *schema, enum origin_class *ret, const struct json **which,
+		 int depth)
 {
 	char w[TOKEN_MAX];
 
+	if (*ret == ORIGIN_NOWHERE)
+		return;
 	if (depth > DEPTH_MAX) {
 		worst(ORIGIN_NOWHERE, v, ret, which);
 		return;
@@ -459,22 +501,29 @@ static void look(const struct origin *o, const struct json *v, enum origin_class
 		break;
 	case JSON_ARRAY:
 		for (uint32_t i = 0; i < v->n; i++)
-			look(o, &v->items[i], ret, which, depth + 1);
+			look(o, &v->items[i], schema, ret, which, depth + 1);
 		break;
 	case JSON_OBJECT:
-		for (uint32_t i = 0; i < v->n; i++)
-			look(o, &v->members[i].value, ret, which, depth + 1);
+		for (uint32_t i = 0; i < v->n; i++) {
+			const struct json_member *m = &v->members[i];
+
+			/* {"mallory@evil.test": true} is as good a way to say it as any. */
+			if (!schema_names(schema, m->key, m->key_len, 0))
+				worst(class_of(o, w, normalise(m->key, m->key_len, w)), v, ret, which);
+			look(o, &m->value, schema, ret, which, depth + 1);
+		}
 		break;
 	default:
 		break;
 	}
 }
 
-enum origin_class origin_of(const struct origin *o, const struct json *v, const struct json **ret_which)
+enum origin_class origin_of(struct origin *o, const struct json *v, const struct json *schema, const struct json **ret_which)
 {
 	enum origin_class c = ORIGIN_USER;
 
-	look(o, v, &c, ret_which, 0);
+	o->work = 0;
+	look(o, v, schema, &c, ret_which, 0);
 	return c;
 }
 
@@ -491,54 +540,164 @@ bool origin_same(const struct json *a, const struct json *b)
 	return n && n == scalar_text(b, y) && memcmp(x, y, n) == 0;
 }
 
-/* name@host.tld, or host.tld[/path] with a letter in its last label: "3.5" and "e.g" are none. */
-static bool is_address(const char *w, size_t n)
-{
-	const char *slash = memchr(w, '/', n), *at, *dot;
-	size_t host = slash ? (size_t)(slash - w) : n;
+/* ---- links ---- */
 
-	at = memchr(w, '@', host);
-	if (at) {
-		host -= (size_t)(at - w) + 1;
-		w = at + 1;
+static bool is_host_byte(unsigned char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c >= 0x80;
+}
+
+/* Four numbers. */
+static bool is_ipv4(const char *w, size_t n)
+{
+	unsigned dots = 0, digits = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (w[i] == '.' && digits) {
+			dots++;
+			digits = 0;
+		} else if (w[i] < '0' || w[i] > '9' || ++digits > 3) {
+			return false;
+		}
+	return dots == 3 && digits;
+}
+
+/* host.tld with a letter first in its last label: "3.5" and "e.g" are none. */
+static bool is_host(const char *w, size_t n)
+{
+	const char *dot;
+
+	while (n && *w == '.') {
+		w++;
+		n--;
 	}
-	dot = memrchr(w, '.', host);
-	if (!dot || dot == w || (size_t)(dot - w) + 2 >= host)
+	while (n && w[n - 1] == '.')
+		n--;
+	if (is_ipv4(w, n))
+		return true;
+	dot = memrchr(w, '.', n);
+	if (!dot || (size_t)(dot - w) + 2 >= n)
 		return false;
-	for (const char *p = dot + 1; p < w + host; p++)
-		if (!((*p >= 'a' && *p <= 'z') || (unsigned char)*p >= 0x80 || *p == '-' || (p > dot + 1 && *p >= '0' && *p <= '9') || *p == ':'))
+	for (const char *p = dot + 1; p < w + n; p++)
+		if (*p == '_' || (p == dot + 1 && ((*p >= '0' && *p <= '9') || *p == '-')))
 			return false;
 	return true;
 }
 
-static void look_links(const struct origin *o, const struct json *v, struct cs_arena *a, enum origin_class *ret,
-		       const struct json **which, int depth)
+/* name@host, or something with a host in it before its path. */
+static bool is_address(const char *w, size_t n)
+{
+	size_t end = 0, from = 0;
+	const char *at;
+
+	while (end < n && !strchr("/\\#", w[end]))
+		end++;
+	at = memrchr(w, '@', end);
+	if (at > w && at + 1 < w + end && is_host_byte((unsigned char)at[1]))
+		return true;
+	for (size_t i = 0; i <= end; i++)
+		if (i == end || !is_host_byte((unsigned char)w[i])) {
+			if (is_host(w + from, i - from))
+				return true;
+			from = i + 1;
+		}
+	return false;
+}
+
+/* Would somebody's program make a link of it? */
+static bool is_link(const char *w, size_t n)
+{
+	static const char *const schemes[] = { "javascript:", "vbscript:", "data:", "mailto:", "tel:", "sms:", "file:", "http:", "https:" };
+	const char *coded = memmem(w, n, "&#", 2); /* of HTML: any character may stand behind it */
+	size_t slashes = 0;
+
+	if (memmem(w, n, "://", 3) || (coded && coded + 2 < w + n && (coded[2] == 'x' || (coded[2] >= '0' && coded[2] <= '9'))))
+		return true;
+	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+		if (begins(w, n, schemes[i]) && n > strlen(schemes[i]))
+			return true;
+	while (slashes < n && (w[slashes] == '/' || w[slashes] == '\\'))
+		slashes++;
+	return is_address(w + (slashes >= 2 ? slashes : 0), n - (slashes >= 2 ? slashes : 0));
+}
+
+/* As a browser reads a host: small letters, and what is a wide form of ASCII, or a dot of another script, as ASCII. */
+static size_t fold(const char *s, size_t len, char out[LINK_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len && n < LINK_MAX; i++) {
+		const unsigned char *c = (const unsigned char *)s + i;
+
+		if (len - i < 3 || (c[0] != 0xef && c[0] != 0xe3)) {
+			out[n++] = (char)lower(c[0]);
+			continue;
+		}
+		if ((c[0] == 0xe3 && c[1] == 0x80 && c[2] == 0x82) || (c[0] == 0xef && c[1] == 0xbd && c[2] == 0xa1))
+			out[n++] = '.';
+		else if (c[0] == 0xef && c[1] == 0xbc && c[2] >= 0x81)
+			out[n++] = (char)lower((unsigned char)(c[2] - 0x81 + '!'));
+		else if (c[0] == 0xef && c[1] == 0xbd && c[2] <= 0x9e)
+			out[n++] = (char)(c[2] - 0x80 + '`');
+		else {
+			out[n++] = (char)c[0];
+			continue;
+		}
+		i += 2;
+	}
+	return n;
+}
+
+/* A word that is too long to look at leads somewhere if any part of it says so. */
+static bool leads(const char *s, size_t len)
+{
+	char w[LINK_MAX];
+
+	return is_link(w, fold(s, len, w)) || (len > LINK_MAX && (memmem(s, len, "://", 3) || memchr(s, '@', len)));
+}
+
+static void text_links(struct origin *o, const char *s, size_t len, struct cs_arena *a, enum origin_class *ret, const struct json **which)
 {
 	char w[TOKEN_MAX];
+	const char *span;
 	size_t at = 0, n;
 
-	if (depth > DEPTH_MAX)
-		return;
-	if (v->type == JSON_STRING)
-		while ((n = next_word(v->s, v->n, &at, w)))
-			if (is_address(w, n)) {
-				/* A part of a longer phrase that the user wrote is as good as the user's. */
-				enum origin_class c = class_of(o, w, n);
+	while (*ret != ORIGIN_NOWHERE && (n = next_span(s, len, &at, &span))) {
+		enum origin_class c;
 
-				worst(c, c > *ret ? json_new_str(a, w, n) : v, ret, which);
-			}
+		if (!leads(span, n))
+			continue;
+		/* A part of a longer phrase that the user wrote is as good as the user's. */
+		c = class_of(o, w, normalise(span, n, w));
+		if (c > *ret)
+			worst(c, json_new_str(a, span, n < TOKEN_MAX ? n : TOKEN_MAX), ret, which);
+	}
+}
+
+static void look_links(struct origin *o, const struct json *v, struct cs_arena *a, enum origin_class *ret, const struct json **which,
+		       int depth)
+{
+	if (depth > DEPTH_MAX) {
+		worst(ORIGIN_NOWHERE, v, ret, which);
+		return;
+	}
+	if (v->type == JSON_STRING)
+		text_links(o, v->s, v->n, a, ret, which);
 	if (v->type == JSON_ARRAY)
 		for (uint32_t i = 0; i < v->n; i++)
 			look_links(o, &v->items[i], a, ret, which, depth + 1);
 	if (v->type == JSON_OBJECT)
-		for (uint32_t i = 0; i < v->n; i++)
+		for (uint32_t i = 0; i < v->n; i++) {
+			text_links(o, v->members[i].key, v->members[i].key_len, a, ret, which);
 			look_links(o, &v->members[i].value, a, ret, which, depth + 1);
+		}
 }
 
-enum origin_class origin_of_links(const struct origin *o, const struct json *v, struct cs_arena *a, const struct json **ret_which)
+enum origin_class origin_of_links(struct origin *o, const struct json *v, struct cs_arena *a, const struct json **ret_which)
 {
 	enum origin_class c = ORIGIN_USER;
 
+	o->work = 0;
 	look_links(o, v, a, &c, ret_which, 0);
 	return c;
 }

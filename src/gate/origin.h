@@ -32,13 +32,16 @@ struct origin_source {
 	size_t n_free;
 	const char *const *trusted_fields;
 	size_t n_trusted;
+	bool guessed;                 /* a text that happens to look like fields: whoever wrote it may have made it look so */
 };
 void origin_result(struct origin *o, const struct json *result, const struct origin_source *s);
 
-/* The worst class of the scalars in v; `ret_which` is the scalar. null, true and false are of no account. */
-enum origin_class origin_of(const struct origin *o, const struct json *v, const struct json **ret_which);
-/* The same for what looks like an address in the text of v: links and e-mail addresses. None: ORIGIN_USER. */
-enum origin_class origin_of_links(const struct origin *o, const struct json *v, struct cs_arena *a, const struct json **ret_which);
+/* The worst class of the scalars in v, and of the keys that `schema` (may be NULL) does not name; `ret_which` is the scalar, or
+ * the object with the key. null, true and false are of no account. */
+enum origin_class origin_of(struct origin *o, const struct json *v, const struct json *schema, const struct json **ret_which);
+/* The same for what looks like an address in the text of v: links and e-mail addresses. None: ORIGIN_USER. What a reader's
+ * program may take for a link is one: any scheme, //host, numbers for a host, dots of other scripts. */
+enum origin_class origin_of_links(struct origin *o, const struct json *v, struct cs_arena *a, const struct json **ret_which);
 /* The same scalar, after normalising. */
 bool origin_same(const struct json *a, const struct json *b);
 size_t origin_bytes(const struct origin *o);

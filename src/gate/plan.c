@@ -27,7 +27,6 @@ struct plan_arg {
 	int step;                 /* of a field: index */
 	struct ref_step path[PATH_MAX_STEPS];
 	size_t n_path;
-	bool settled;             /* as a sink: its source was good enough when the plan was judged */
 };
 
 enum step_state { STEP_WAITS, STEP_RUNS, STEP_DONE };
@@ -37,6 +36,7 @@ struct plan_step {
 	struct plan_arg *args;
 	size_t n_args;
 	enum step_state state;
+	bool late;                   /* an act that came into the plan after strangers' text was read */
 	struct cs_arena arena;       /* of the result */
 	const struct json *result;
 	/* the judgement */
@@ -182,6 +182,14 @@ bad:
 	return NULL;
 }
 
+static const struct plan_arg *arg_of(const struct plan_step *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_args; i++)
+		if (!strcmp(s->args[i].name, name))
+			return &s->args[i];
+	return NULL;
+}
+
 /* ---- judging ---- */
 
 static void rate(struct plan_step *s, enum rules_verdict v, const char *rule, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -268,10 +276,10 @@ static bool field_is_trusted(const struct gate_tool *t, const struct plan_arg *a
 	return false;
 }
 
-static enum origin_class class_of(struct gate *g, const struct plan *p, const struct plan_arg *a)
+static enum origin_class class_of(struct gate *g, const struct plan *p, const struct plan_step *s, const struct plan_arg *a)
 {
 	switch (a->kind) {
-	case SYM_LITERAL: return origin_of(g->origin, a->value, NULL);
+	case SYM_LITERAL: return origin_of(g->origin, a->value, s->tool->input_doc, NULL);
 	case SYM_USER: return ORIGIN_USER;
 	case SYM_UNKNOWN: return ORIGIN_FREE;
 	case SYM_FIELD: break;
@@ -287,7 +295,7 @@ static void judge_sinks(struct gate *g, struct plan *p, struct plan_step *s)
 		const struct gate_sink *sink = &s->tool->sinks[i];
 
 		for (size_t k = 0; k < s->n_args; k++) {
-			struct plan_arg *a = &s->args[k];
+			const struct plan_arg *a = &s->args[k];
 			enum origin_class c;
 
 			if (strcmp(a->name, sink->arg))
@@ -297,8 +305,7 @@ static void judge_sinks(struct gate *g, struct plan *p, struct plan_step *s)
 					unsure(s, "links in its text are looked at when it is called");
 				continue;
 			}
-			c = class_of(g, p, a);
-			a->settled = sink->verdict[c] == RULES_ALLOW && a->kind != SYM_USER;
+			c = class_of(g, p, s, a);
 			if (a->kind == SYM_FIELD || a->kind == SYM_USER)
 				unsure(s, "the value must be the field, or the user's word, that the plan names");
 			rate(s, sink->verdict[c], "origin", "%s would come from %s", a->name,
@@ -364,6 +371,8 @@ static void judge_rules(struct gate *g, struct plan_step *s, size_t step, struct
 		snprintf(what, sizeof what, "rule %s is looked at when it is called", hit[1].rule ? hit[1].rule : hit[0].rule);
 		unsure(s, what);
 	}
+	if ((!hit[0].rule && hit[0].verdict > RULES_ALLOW) || (!hit[1].rule && hit[1].verdict > RULES_ALLOW))
+		unsure(s, "the rules' default is not to allow it; whether a rule does is looked at when it is called");
 	if (!literal_so_far && rules_tool_mentioned(g->policy->rules, s->tool->index))
 		unsure(s, "rules are looked at when it is called");
 }
@@ -396,6 +405,35 @@ static void judge(struct gate *g, struct plan *p, const char *role)
 	}
 	rules_monitor_free(m[0]);
 	rules_monitor_free(m[1]);
+}
+
+/* The same tool, the same words for each argument, and fields of the same tools' results. */
+static bool same_step(const struct plan *p, const struct plan_step *s, const struct plan *q, const struct plan_step *t)
+{
+	if (s->tool != t->tool || s->n_args != t->n_args)
+		return false;
+	for (size_t i = 0; i < s->n_args; i++) {
+		const struct plan_arg *a = &s->args[i], *b = arg_of(t, a->name);
+
+		if (!b || !json_equal(a->text, b->text) || (a->kind == SYM_FIELD && p->steps[a->step].tool != q->steps[b->step].tool))
+			return false;
+	}
+	return true;
+}
+
+/* Whoever wrote what was read may have asked for a new plan. What it adds is not in the plan that was made before. */
+static void judge_late(struct gate *g, struct plan *p)
+{
+	for (size_t i = 0; g->plan && g->heard && i < p->n; i++) {
+		struct plan_step *s = &p->steps[i];
+
+		s->late = gate_acts(s->tool);
+		for (size_t k = 0; k < g->plan->n && s->late; k++)
+			if (g->plan->steps[k].state == STEP_WAITS && !g->plan->steps[k].late && same_step(p, s, g->plan, &g->plan->steps[k]))
+				s->late = false;
+		if (s->late)
+			rate(s, g->policy->extra_write, "plan", "it was not in the plan before text of strangers was read");
+	}
 }
 
 static void judge_calls(struct gate *g, struct plan *p)
@@ -454,12 +492,16 @@ void plan_submit(struct gate *g, const struct json *event, struct cs_buf *answer
 	char why[256], shown[300];
 	struct plan *p = read_plan(g, event, why, sizeof why);
 
+	g->tool = NULL;
+	g->role = role ? role : g->options.role;
+	g->agent = json_str(json_get(event, "agent"));
 	if (!p) {
 		cs_escape_to(shown, sizeof shown, why);
 		write_answer(answer, json_get(event, "id"), NULL, RULES_DENY, shown);
 		return;
 	}
 	judge(g, p, role ? role : g->options.role);
+	judge_late(g, p);
 	judge_calls(g, p);
 	for (size_t i = 0; i < p->n; i++)
 		if (p->steps[i].verdict > worst)
@@ -471,6 +513,9 @@ void plan_submit(struct gate *g, const struct json *event, struct cs_buf *answer
 	}
 	plan_free(g->plan);
 	g->plan = p;
+	/* What still runs was a step of the old plan: its result is no step's of this one. */
+	for (struct gate_flight *f = g->flights; f; f = f->next)
+		f->step = -1;
 }
 
 /* ---- holding calls to it ---- */
@@ -493,9 +538,7 @@ static bool found_at(const struct json *in, const struct ref_step *path, size_t 
 	for (uint32_t i = 0; in->type == JSON_ARRAY && i < in->n; i++)
 		if (found_at(&in->items[i], path + 1, n - 1, want))
 			return true;
-	for (uint32_t i = 0; in->type == JSON_OBJECT && i < in->n; i++)
-		if (found_at(&in->members[i].value, path + 1, n - 1, want))
-			return true;
+	/* Not of an object: a path that names no field could mean one that anybody may have written. */
 	return false;
 }
 
@@ -511,23 +554,26 @@ static bool each_found(const struct plan_step *of, const struct plan_arg *a, con
 	return true;
 }
 
+/* Something that somebody can have said; true, null and {} are nobody's words. */
+static bool is_phrase(const struct json *v)
+{
+	if (v->type != JSON_ARRAY)
+		return v->type == JSON_NUMBER || (v->type == JSON_STRING && v->n);
+	for (uint32_t i = 0; i < v->n; i++)
+		if (v->items[i].type == JSON_ARRAY || !is_phrase(&v->items[i]))
+			return false;
+	return v->n > 0;
+}
+
 static bool arg_fits(struct gate *g, const struct plan *p, const struct plan_arg *a, const struct json *v)
 {
 	switch (a->kind) {
 	case SYM_LITERAL: return json_equal(a->value, v);
-	case SYM_USER: return origin_of(g->origin, v, NULL) == ORIGIN_USER;
+	case SYM_USER: return is_phrase(v) && origin_of(g->origin, v, NULL, NULL) == ORIGIN_USER;
 	case SYM_FIELD: return p->steps[a->step].state == STEP_DONE && each_found(&p->steps[a->step], a, v);
 	case SYM_UNKNOWN: break;
 	}
 	return true;
-}
-
-static const struct plan_arg *arg_of(const struct plan_step *s, const char *name)
-{
-	for (size_t i = 0; i < s->n_args; i++)
-		if (!strcmp(s->args[i].name, name))
-			return &s->args[i];
-	return NULL;
 }
 
 /* NULL: it fits; else the argument that does not. */
@@ -547,7 +593,7 @@ static const char *departs(struct gate *g, const struct plan *p, const struct pl
 
 void plan_hold(struct gate *g, struct gate_probe *q, struct gate_answer *ret)
 {
-	bool acts = (q->tool->effects & ~(unsigned)RULES_READ) || !q->tool->effects;
+	bool acts = gate_acts(q->tool);
 	const char *off = NULL;
 	size_t near = 0;
 
@@ -565,6 +611,9 @@ void plan_hold(struct gate *g, struct gate_probe *q, struct gate_answer *ret)
 		arg = departs(g, g->plan, s, q->call->args);
 		if (!arg) {
 			q->step = (int)i;
+			if (s->late)
+				gate_raise(ret, g->policy->extra_write, "plan", "ask the user", "%s was not in the plan before text of strangers was read",
+					   q->tool->name);
 			return;
 		}
 		if (!off) {
@@ -578,16 +627,6 @@ void plan_hold(struct gate *g, struct gate_probe *q, struct gate_answer *ret)
 	else
 		gate_raise(ret, acts ? g->policy->extra_write : g->policy->extra_read, "plan", "keep to the plan, or send a new one",
 			   "%s is not in the plan, or no more", q->tool->name);
-}
-
-bool plan_settles(const struct gate *g, int step, const char *arg)
-{
-	const struct plan_arg *a;
-
-	if (!g->plan || step < 0)
-		return false;
-	a = arg_of(&g->plan->steps[step], arg);
-	return a && a->settled;
 }
 
 void plan_note(struct gate *g, int step)

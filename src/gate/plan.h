@@ -16,12 +16,12 @@ struct gate_answer;
 struct plan;
 
 /* Judges, writes the answer ({"type":"plan","verdict":...,"steps":[...]}) and, unless it is
- * rejected, makes it the session's plan. A later plan replaces what is left of an earlier one. */
+ * rejected, makes it the session's plan. A later plan replaces what is left of an earlier one; an act that it adds after
+ * strangers' text was read counts as one outside of the plan. */
 void plan_submit(struct gate *g, const struct json *event, struct cs_buf *answer);
 void plan_free(struct plan *p);
-/* Which step this call is; raises the answer if it is none, or departs from it. `ret_settled` is true if the sink
- * named was settled by the plan: derived from a field that the plan names, so that its origin need not be asked about. */
+/* Which step this call is; raises the answer if it is none, or departs from it. That a value is what the plan named does not
+ * make its source better: the origin of sinks is asked about all the same. */
 void plan_hold(struct gate *g, struct gate_probe *p, struct gate_answer *ret);
-bool plan_settles(const struct gate *g, int step, const char *arg);
 void plan_note(struct gate *g, int step);                               /* it was let through */
 void plan_result(struct gate *g, int step, bool ok, const struct json *result);

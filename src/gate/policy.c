@@ -781,7 +781,7 @@ int gate_policy_load(const char *path, struct gate_policy **ret, struct cs_err *
 	if (k >= 0)
 		k = policy_rules_load(&r);
 	if (k >= 0 && !p->access.has_otherwise)
-		p->access.otherwise = rules_fallback(p->rules, RULES_DENY);
+		p->access.otherwise = p->no_allow ? RULES_DENY : rules_fallback(p->rules, RULES_DENY);
 	if (k >= 0)
 		k = policy_shell(p, err);
 	json_places_done(&r.places);

@@ -2,13 +2,13 @@
 /* protocol.c - lines of JSON in and out. */
 #include "gate/internal.h"
 
+#include "base/cleanup.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { NEXT_MAX = 256 };
 
 static void complain(struct cs_buf *out, const struct json *event, const char *what, const char *fix)
 {
@@ -29,8 +29,8 @@ static void complain(struct cs_buf *out, const struct json *event, const char *w
 
 static void write_next(struct gate *g, struct cs_json *j, const char *role)
 {
-	const char *names[NEXT_MAX];
-	size_t n = gate_next(g, role, names, NEXT_MAX);
+	CS_FREE const char **names = cs_calloc(g->policy->n_tools + 1, sizeof *names);
+	size_t n = gate_next(g, role, names, g->policy->n_tools);
 
 	cs_json_array(j, "next");
 	for (size_t i = 0; i < n; i++)
@@ -90,6 +90,7 @@ static void on_user(const struct event *e)
 
 static void on_plan(const struct event *e)
 {
+	gate_at(e->g, e->t);
 	if (e->g->ended)
 		complain(e->out, e->v, "the session is over", "begin a new session");
 	else
@@ -163,6 +164,7 @@ static void on_next(const struct event *e)
 
 	if (!word(e, "role", &role))
 		role = NULL;
+	gate_at(e->g, e->t);
 	cs_json_begin(&j, e->out, false);
 	cs_json_object(&j, NULL);
 	write_next(e->g, &j, role);
@@ -186,6 +188,14 @@ static const struct kind {
 	{ "user", false, on_user },   { "plan", true, on_plan },       { "call", true, on_call }, { "result", false, on_result },
 	{ "confirm", false, on_confirm }, { "next", true, on_next }, { "end", false, on_end },
 };
+
+/* On the agent's side the role is the session's: whoever may choose it has all of them. */
+static bool takes_role(const struct event *e)
+{
+	const struct json *role = json_get(e->v, "role");
+
+	return role && role->type != JSON_NULL && (!json_str(role) || strcmp(json_str(role), e->g->options.role));
+}
 
 static bool time_of(const struct event *e, uint64_t *ret)
 {
@@ -216,6 +226,8 @@ static void dispatch(struct event *e, enum gate_side side)
 		complain(e->out, e->v, "only the host's side may send this", "send plan and call");
 	else if (side == GATE_AGENT && json_get(e->v, "t") && e->g->options.clock)
 		complain(e->out, e->v, "an agent does not tell the time", "leave out t");
+	else if (side == GATE_AGENT && takes_role(e))
+		complain(e->out, e->v, "an agent does not choose its role", "leave out role; the host's side may send it");
 	else if (!time_of(e, &e->t))
 		complain(e->out, e->v, "t must be the time in milliseconds since 1970", "send t as a whole number");
 	else

@@ -62,7 +62,7 @@ uint64_t gate_bytes(const struct gate *g)
 }
 
 /* Time never runs backwards. */
-static void at(struct gate *g, uint64_t t_ms)
+void gate_at(struct gate *g, uint64_t t_ms)
 {
 	cs_arena_reset(&g->scratch);
 	if (!g->begun)
@@ -81,7 +81,8 @@ static void note(struct gate *g, const struct rules_event *e)
 
 void gate_user(struct gate *g, const char *text, size_t len, uint64_t t_ms)
 {
-	at(g, t_ms);
+	gate_at(g, t_ms);
+	g->heard = false;
 	origin_user(g->origin, text, len);
 	note(g, &(struct rules_event){ .kind = RULES_EV_USER, .t_ms = g->t_ms });
 }
@@ -101,18 +102,25 @@ static void flight_drop(struct gate *g, struct gate_flight *gone)
 	for (struct gate_flight **f = &g->flights; *f; f = &(*f)->next)
 		if (*f == gone) {
 			*f = gone->next;
+			g->flight_bytes -= gone->arena.used;
 			flight_free(gone);
 			g->n_flights--;
 			return;
 		}
 }
 
+/* NULL: its arguments are too large to be kept. */
 static struct gate_flight *flight_new(struct gate *g, const struct gate_call *c, const struct gate_tool *t, enum gate_state state)
 {
 	struct gate_flight *f = cs_new(struct gate_flight);
 
-	f->arena = (struct cs_arena)CS_ARENA((size_t)16 << 20);
+	f->arena = (struct cs_arena)CS_ARENA((size_t)64 << 20); /* what a line of GATE_LINE_MAX can come to */
 	f->args = json_copy(&f->arena, c->args);
+	if (!f->args) {
+		flight_free(f);
+		return NULL;
+	}
+	f->tokens = c->tokens;
 	snprintf(f->id, sizeof f->id, "%s", c->id);
 	snprintf(f->agent, sizeof f->agent, "%s", c->agent ? c->agent : "");
 	snprintf(f->role, sizeof f->role, "%s", c->role);
@@ -122,6 +130,7 @@ static struct gate_flight *flight_new(struct gate *g, const struct gate_call *c,
 	f->next = g->flights;
 	g->flights = f;
 	g->n_flights++;
+	g->flight_bytes += f->arena.used;
 	return f;
 }
 
@@ -129,8 +138,6 @@ void gate_grant(struct gate *g, const struct gate_call *c, const struct gate_too
 {
 	struct gate_flight *f = gate_flight_find(g, c->id);
 
-	if (!f && c->id)
-		f = flight_new(g, c, t, GATE_RUNNING);
 	if (f) {
 		f->state = GATE_RUNNING;
 		f->step = step;
@@ -180,7 +187,7 @@ static bool may_begin(struct gate *g, const struct gate_call *c, struct gate_ans
 		gate_raise(ret, RULES_DENY, "session", "begin a new session", "the session is over");
 	else if (c->id && gate_flight_find(g, c->id))
 		gate_raise(ret, RULES_DENY, "protocol", "give every call an id of its own", "the call '%s' is not answered yet", c->id);
-	else if (g->n_flights >= GATE_CALLS_MAX)
+	else if (g->n_flights >= GATE_CALLS_MAX || g->flight_bytes > GATE_FLIGHTS_MAX)
 		gate_raise(ret, RULES_DENY, "protocol", "tell the results of calls", "%u calls have no result yet", g->n_flights);
 	else if (!c->args || c->args->type != JSON_OBJECT)
 		gate_raise(ret, RULES_DENY, "protocol", "send args as an object", "the arguments are no object");
@@ -191,9 +198,10 @@ void gate_check(struct gate *g, const struct gate_call *c, struct gate_answer *r
 {
 	struct gate_call call = *c;
 	struct gate_probe p = { .call = &call, .step = -1 };
+	struct gate_flight *f = NULL;
 
 	*ret = (struct gate_answer){ .verdict = RULES_ALLOW };
-	at(g, c->t_ms);
+	gate_at(g, c->t_ms);
 	if (!call.role)
 		call.role = g->options.role;
 	if (!may_begin(g, &call, ret)) {
@@ -203,25 +211,32 @@ void gate_check(struct gate *g, const struct gate_call *c, struct gate_answer *r
 	p.tool = find_tool(g, call.tool, ret);
 	if (p.tool)
 		gate_judge(g, &p, ret);
+	if (ret->verdict != RULES_DENY && call.id && !(f = flight_new(g, &call, p.tool, GATE_ASKED)))
+		gate_raise(ret, RULES_DENY, "protocol", "send less", "the arguments are too large to be kept");
 	if (ret->verdict == RULES_DENY)
 		count_denial(g, ret);
-	else if (ret->verdict == RULES_ASK && call.id)
-		(void)flight_new(g, &call, p.tool, GATE_ASKED);
 	else if (ret->verdict != RULES_ASK)
 		gate_grant(g, &call, p.tool, p.step);
+	else if (f)
+		f->answer = *ret;
 }
 
 int gate_confirm(struct gate *g, const char *id, bool allow, uint64_t t_ms, struct gate_answer *ret, struct cs_err *err)
 {
 	struct gate_flight *f = gate_flight_find(g, id);
-	struct gate_probe p = { .confirmed = true, .step = -1 };
+	struct gate_probe p = { .step = -1 };
 	struct gate_call call;
 
 	*ret = (struct gate_answer){ .verdict = RULES_ALLOW };
-	at(g, t_ms);
+	gate_at(g, t_ms);
 	if (!id) {
 		if (allow)
 			note(g, &(struct rules_event){ .kind = RULES_EV_CONFIRM, .t_ms = g->t_ms });
+		return 0;
+	}
+	if (g->ended) {
+		gate_raise(ret, RULES_DENY, "session", "begin a new session", "the session is over");
+		ret->ended = true;
 		return 0;
 	}
 	if (!f || f->state != GATE_ASKED)
@@ -232,14 +247,18 @@ int gate_confirm(struct gate *g, const char *id, bool allow, uint64_t t_ms, stru
 		count_denial(g, ret);
 		return 0;
 	}
-	/* Time has passed since it was asked: everything but the question is looked at again. */
-	call = (struct gate_call){ .id = f->id, .agent = f->agent, .role = f->role, .tool = f->tool->name, .args = f->args, .t_ms = g->t_ms };
+	/* Time has passed since it was asked: everything but the questions is looked at again. */
+	call = (struct gate_call){ .id = f->id, .agent = f->agent, .role = f->role, .tool = f->tool->name, .args = f->args, .t_ms = g->t_ms,
+				    .tokens = f->tokens };
 	p.call = &call;
 	p.tool = f->tool;
+	p.confirmed = &f->answer;
 	gate_judge(g, &p, ret);
 	if (ret->verdict == RULES_DENY) {
 		flight_drop(g, f);
 		count_denial(g, ret);
+	} else if (ret->verdict == RULES_ASK) {
+		f->answer = *ret; /* something new: it waits on */
 	} else {
 		gate_grant(g, &call, f->tool, p.step);
 	}
@@ -318,19 +337,25 @@ static unsigned suspicious(const struct json *v, unsigned depth)
 	return n;
 }
 
-static void learn(struct gate *g, const struct gate_tool *t, const struct json *result)
+static void learn(struct gate *g, const struct gate_tool *t, const struct json *result, bool guessed)
 {
 	struct origin_source s = { .trusted = t->trusted, .free_fields = t->free_fields, .n_free = t->n_free,
-				   .trusted_fields = t->trusted_fields, .n_trusted = t->n_trusted };
+				   .trusted_fields = t->trusted_fields, .n_trusted = t->n_trusted, .guessed = guessed };
 
 	if (!t->trusted || t->n_free)
-		g->untrusted = true;
+		g->untrusted = g->heard = true;
 	g->sensitive |= t->sensitive || t->secret;
 	g->secret |= t->secret;
 	if (!result)
 		return;
 	g->suspicion += suspicious(result, 0);
 	origin_result(g->origin, result, &s);
+}
+
+/* The policy says nothing about the tool's fields, and the text just began like JSON: so can a stranger's page. */
+static bool is_guess(const struct gate_tool *t)
+{
+	return t->format == GATE_FORMAT_AUTO && !t->n_free && !t->n_trusted && !t->output;
 }
 
 static bool keeps_promise(struct gate *g, const struct gate_flight *f, const struct json *result, struct gate_answer *ret)
@@ -365,7 +390,7 @@ int gate_result(struct gate *g, const char *id, bool ok, const struct json *resu
 	const struct json *v;
 
 	*ret = (struct gate_answer){ .verdict = RULES_ALLOW };
-	at(g, t_ms);
+	gate_at(g, t_ms);
 	if (!f || f->state != GATE_RUNNING)
 		return cs_fail(err, CS_E_NOT_FOUND, 0, "no call '%s' is running", id ? id : "");
 	v = gate_structure(&g->scratch, f->tool->format, result);
@@ -374,7 +399,7 @@ int gate_result(struct gate *g, const char *id, bool ok, const struct json *resu
 				       .t_ms = g->t_ms });
 	if (ok)
 		check_after(g, f, ret);
-	learn(g, f->tool, v);
+	learn(g, f->tool, v, v != result && is_guess(f->tool));
 	budget_result(g, f, v);
 	if (f->step >= 0)
 		plan_result(g, f->step, ok, v);
@@ -387,7 +412,7 @@ void gate_end(struct gate *g, uint64_t t_ms, struct gate_answer *ret)
 	struct rules_hit hit = { 0 };
 
 	*ret = (struct gate_answer){ .verdict = RULES_ALLOW };
-	at(g, t_ms);
+	gate_at(g, t_ms);
 	rules_monitor_check(g->monitor, &(struct rules_event){ .kind = RULES_EV_END, .t_ms = g->t_ms }, &g->world, &hit);
 	if (hit.rule)
 		gate_raise(ret, hit.verdict, hit.rule, hit.fix, "%s", hit.because ? hit.because : "something that had to be done was not");

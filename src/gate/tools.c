@@ -18,6 +18,11 @@ const struct gate_tool *gate_tool_find(const struct gate_policy *p, const char *
 	return p->n_tools ? bsearch(name, p->tools, p->n_tools, sizeof *p->tools, by_name) : NULL;
 }
 
+bool gate_acts(const struct gate_tool *t)
+{
+	return !t->effects || (t->effects & ~(unsigned)RULES_READ);
+}
+
 static bool cond_holds(const struct gate_cond *c, const struct json *args)
 {
 	const struct json *v = json_get(args, c->arg);
@@ -47,13 +52,29 @@ static const struct gate_pattern *in_list(const struct gate_list *l, const char 
 	return NULL;
 }
 
+/* For a refusal: null is as good as absent, 5 as good as "5", and what a tool makes of ["secret"] where "secret" was meant
+ * nobody knows. */
+static bool may_hold(const struct gate_cond *c, const struct json *args)
+{
+	const struct json *v = json_get(args, c->arg);
+	bool text = v && (v->type == JSON_STRING || v->type == JSON_NUMBER);
+
+	if (!v || cond_holds(c, args))
+		return true;
+	if (c->pattern)
+		return v->type != JSON_STRING;
+	if (v->type == c->value->type)
+		return false;
+	return !text || (c->value->type != JSON_STRING && c->value->type != JSON_NUMBER) || origin_same(v, c->value);
+}
+
 /* A refusal is about arguments that may be left out, too: a condition on one that is not there refuses. */
 static bool may_match(const struct gate_pattern *p, const char *tool, const struct json *args)
 {
 	if (!cs_glob(p->glob, tool))
 		return false;
 	for (size_t i = 0; i < p->n_conds; i++)
-		if (json_get(args, p->conds[i].arg) && !cond_holds(&p->conds[i], args))
+		if (!may_hold(&p->conds[i], args))
 			return false;
 	return true;
 }
@@ -116,17 +137,20 @@ void gate_access(const struct gate_policy *p, const char *role, const char *tool
 	snprintf(name, sizeof name, "the role %.120s", r->name);
 	own.verdict = ask_access(&r->access, name, tool, args, &own);
 	own.by_default = false; /* a role's default is not for rules to lift */
+	own.sandbox = ret->verdict == RULES_SANDBOX;
 	if (own.verdict > ret->verdict || (own.verdict == ret->verdict && ret->by_default && own.verdict != RULES_ALLOW))
 		*ret = own;
+	else
+		ret->sandbox = own.verdict == RULES_SANDBOX;
 }
 
-/* Over-approximates: a condition on arguments may hold for some. */
-static bool never(const struct gate_access *a, const char *tool)
+/* Over-approximates: a condition on arguments may hold for some, and so may a rule that lifts the default. */
+static bool never(const struct gate_access *a, const char *tool, bool liftable)
 {
 	for (size_t i = 0; i < a->deny.n; i++)
 		if (!a->deny.v[i].n_conds && cs_glob(a->deny.v[i].glob, tool))
 			return true;
-	if (a->otherwise != RULES_DENY)
+	if (a->otherwise != RULES_DENY || liftable)
 		return false;
 	for (size_t i = 0; i < a->allow.n; i++)
 		if (cs_glob(a->allow.v[i].glob, tool))
@@ -137,9 +161,15 @@ static bool never(const struct gate_access *a, const char *tool)
 	return true;
 }
 
+/* Is there an `allow` rule that may be about it? */
+static bool may_lift(const struct gate_policy *p, const char *tool)
+{
+	return !p->no_allow && rules_tool_allowable(p->rules, rules_tool_index(p->rules, tool));
+}
+
 bool gate_may_access(const struct gate_policy *p, const char *role, const char *tool)
 {
 	const struct gate_role *r = find_role(p, role);
 
-	return !never(&p->access, tool) && (r ? !never(&r->access, tool) : gate_role_known(p, role));
+	return !never(&p->access, tool, may_lift(p, tool)) && (r ? !never(&r->access, tool, /* liftable= */ false) : gate_role_known(p, role));
 }

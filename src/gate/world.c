@@ -63,8 +63,8 @@ static const struct json *session(void *ctx, struct cs_arena *a, const char *nam
 
 static const struct json *from(void *ctx, struct cs_arena *a, const struct json *value)
 {
-	const struct gate *g = ctx;
-	const char *name = origin_name(origin_of(g->origin, value, NULL));
+	struct gate *g = ctx;
+	const char *name = origin_name(origin_of(g->origin, value, g->tool ? g->tool->input_doc : NULL, NULL));
 
 	return words(a, &name, 1);
 }
