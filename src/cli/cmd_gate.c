@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "json/json.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -75,6 +76,42 @@ int gate_shell_make(const struct gate_policy *p, struct act_policy *ret, struct 
 
 /* ---- the record ---- */
 
+/* JSON is UTF-8, and a record is JSON: whoever sends something else shall not make it unreadable. */
+static bool is_utf8(const char *s, size_t len)
+{
+	CS_ARENA_AUTO struct cs_arena a = CS_ARENA((size_t)64 << 20);
+	CS_BUF_AUTO struct cs_buf b = CS_BUF(GATE_OUT_MAX * 2);
+	const struct json *v = json_new_str(&a, s, len);
+
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)s[i] >= 0x80) {
+			if (v)
+				json_write(&b, v);
+			return v && !b.over && json_read(&a, b.data, b.len, NULL, &v, NULL) == 0;
+		}
+	return true;
+}
+
+static void write_hex(struct cs_buf *b, const char *s, size_t len)
+{
+	cs_buf_char(b, '"');
+	for (size_t i = 0; i < len; i++)
+		cs_buf_fmt(b, "%02x", (unsigned char)s[i]);
+	cs_buf_char(b, '"');
+}
+
+static bool read_hex(const struct json *v, struct cs_buf *ret)
+{
+	unsigned byte;
+
+	for (const char *s = json_str(v); s && s[0]; s += 2) {
+		if (!isxdigit((unsigned char)s[0]) || !isxdigit((unsigned char)s[1]) || sscanf(s, "%2x", &byte) != 1)
+			return false;
+		cs_buf_char(ret, (char)byte);
+	}
+	return json_str(v) && !ret->over;
+}
+
 /* A line a step. The event and its answer are kept as texts: so is what was no JSON. */
 static int write_record(int fd, const struct gate_time *t, const char *session, enum gate_side side, const char *line, size_t len,
 			const struct cs_buf *answer)
@@ -82,12 +119,16 @@ static int write_record(int fd, const struct gate_time *t, const char *session, 
 	CS_ARENA_AUTO struct cs_arena a = CS_ARENA((size_t)64 << 20);
 	CS_BUF_AUTO struct cs_buf out = CS_BUF(GATE_OUT_MAX * 2);
 	const struct json *in = json_new_str(&a, line, len), *said = json_new_str(&a, cs_buf_text(answer), answer->len);
+	bool text = is_utf8(line, len);
 
 	if (!in || !said)
 		return -1;
-	cs_buf_fmt(&out, "{\"t\":%llu,\"session\":\"%s\",\"side\":\"%s\",\"line\":", (unsigned long long)t->now, session,
-		   side == GATE_HOST ? "host" : "agent");
-	json_write(&out, in);
+	cs_buf_fmt(&out, "{\"t\":%llu,\"session\":\"%s\",\"side\":\"%s\",\"%s\":", (unsigned long long)t->now, session,
+		   side == GATE_HOST ? "host" : "agent", text ? "line" : "hex");
+	if (text)
+		json_write(&out, in);
+	else
+		write_hex(&out, line, len);
 	cs_buf_str(&out, ",\"answer\":");
 	json_write(&out, said);
 	cs_buf_str(&out, "}\n");
@@ -194,11 +235,12 @@ static int replay_step(struct replay *r, const struct json *v, size_t number)
 	const struct json *in = json_get(v, "line"), *was = json_get(v, "answer");
 	const char *side = json_str(json_get(v, "side")), *name = json_str(json_get(v, "session"));
 	CS_BUF_AUTO struct cs_buf now = CS_BUF(GATE_OUT_MAX);
+	CS_BUF_AUTO struct cs_buf bytes = CS_BUF(GATE_IN_MAX * 2);
 	struct replayed *s;
 	char shown[2][240];
 	int64_t t;
 
-	if (!json_is(in, JSON_STRING) || !json_is(was, JSON_STRING) || !side || !name || !json_int(json_get(v, "t"), &t) || t < 0) {
+	if ((in ? !json_is(in, JSON_STRING) : !read_hex(json_get(v, "hex"), &bytes)) || !json_is(was, JSON_STRING) || !side || !name || !json_int(json_get(v, "t"), &t) || t < 0) {
 		say_error("%s:%zu: this is no line of a record that caisson gate --record wrote", r->cli->replay, number);
 		return -1;
 	}
@@ -208,7 +250,7 @@ static int replay_step(struct replay *r, const struct json *v, size_t number)
 		return -1;
 	}
 	s->t.now = (uint64_t)t;
-	gate_line(s->g, strcmp(side, "agent") ? GATE_HOST : GATE_AGENT, in->s, in->n, &now);
+	gate_line(s->g, strcmp(side, "agent") ? GATE_HOST : GATE_AGENT, in ? in->s : cs_buf_text(&bytes), in ? in->n : bytes.len, &now);
 	r->steps++;
 	if (now.len == was->n && memcmp(cs_buf_text(&now), was->s, was->n) == 0)
 		return 0;
@@ -266,24 +308,34 @@ static int replay(struct gate_cli *c)
 
 /* ---- standard input ---- */
 
+/* Of a line without end only one byte more than may be is kept: it is refused as too long. */
+static bool next_line(struct cs_buf *line)
+{
+	int c;
+
+	line->len = 0;
+	while ((c = getc_unlocked(stdin)) != EOF && c != '\n')
+		if (line->len <= GATE_IN_MAX)
+			cs_buf_char(line, (char)c);
+	if (line->len && line->data[line->len - 1] == '\r')
+		line->len--;
+	return c != EOF || line->len;
+}
+
 static int serve_stdin(struct gate_cli *c)
 {
 	struct gate_time t = { 0 };
 	struct gate_options o = { .role = c->role, .clock = gate_time_now, .clock_ctx = &t, .classify = gate_shell, .classify_ctx = &c->shell };
 	struct gate *g = gate_new(c->policy, &o);
-	CS_FREE char *line = NULL;
-	size_t cap = 0;
-	ssize_t n;
+	CS_BUF_AUTO struct cs_buf line = CS_BUF(GATE_IN_MAX + 1);
 	int code = 0;
 
-	while (code == 0 && (n = getline(&line, &cap, stdin)) > 0) {
+	while (code == 0 && next_line(&line)) {
 		CS_BUF_AUTO struct cs_buf answer = CS_BUF(GATE_OUT_MAX);
 
-		while (n && (line[n - 1] == '\n' || line[n - 1] == '\r'))
-			n--;
-		if (!n)
+		if (!line.len)
 			continue;
-		if (gate_serve_line(c, g, &t, "", c->agent ? GATE_AGENT : GATE_HOST, line, (size_t)n, &answer) < 0 ||
+		if (gate_serve_line(c, g, &t, "", c->agent ? GATE_AGENT : GATE_HOST, line.data, line.len, &answer) < 0 ||
 		    (answer.len && cs_write_all(STDOUT_FILENO, answer.data, answer.len) < 0))
 			code = EXIT_REFUSED;
 	}

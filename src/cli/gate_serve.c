@@ -27,7 +27,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PEERS_MAX = 512, READ_SIZE = 64 << 10 };
+enum {
+	PEERS_MAX = 512,
+	STRANGERS_MAX = 128, /* connections to the agent's door that have named no session: the oldest goes */
+	AGENTS_MAX = 16,    /* of one session; none takes the others' places */
+	READ_SIZE = 64 << 10,
+};
 
 struct session {
 	char token[33];
@@ -43,6 +48,7 @@ struct peer {
 	struct session *s; /* NULL: an agent that has not said which */
 	struct cs_buf in, out;
 	size_t sent;
+	uint64_t number;   /* the earlier came, the smaller */
 	bool gone;
 };
 
@@ -51,6 +57,7 @@ struct server {
 	int door[2]; /* by enum gate_side */
 	struct peer *peers[PEERS_MAX];
 	size_t n;
+	uint64_t came;
 };
 
 static volatile sig_atomic_t stopping;
@@ -130,6 +137,20 @@ static void session_leave(struct session *s)
 	free(s);
 }
 
+static void peer_free(struct server *sv, size_t i);
+
+/* Whoever only holds a connection keeps nobody else out. */
+static void make_room(struct server *sv)
+{
+	size_t strangers = 0, oldest = 0;
+
+	for (size_t i = 0; i < sv->n; i++)
+		if (!sv->peers[i]->s && (!strangers++ || sv->peers[i]->number < sv->peers[oldest]->number))
+			oldest = i;
+	if (strangers >= STRANGERS_MAX)
+		peer_free(sv, oldest);
+}
+
 static void peer_new(struct server *sv, enum gate_side side)
 {
 	int fd = accept4(sv->door[side], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -137,6 +158,8 @@ static void peer_new(struct server *sv, enum gate_side side)
 
 	if (fd < 0)
 		return;
+	if (side == GATE_AGENT)
+		make_room(sv);
 	if (sv->n == PEERS_MAX) {
 		close(fd); /* full: no session is better than a slow one for all */
 		return;
@@ -144,6 +167,7 @@ static void peer_new(struct server *sv, enum gate_side side)
 	p = cs_new(struct peer);
 	p->fd = fd;
 	p->side = side;
+	p->number = sv->came++;
 	p->in.max = GATE_IN_MAX + 1;
 	p->out.max = GATE_OUT_MAX;
 	if (side == GATE_HOST) {
@@ -186,6 +210,8 @@ static bool join(struct server *sv, struct peer *p, const char *line, size_t len
 	token = json_str(json_get(v, "session"));
 	for (size_t i = 0; token && i < sv->n; i++)
 		if (sv->peers[i]->side == GATE_HOST && !strcmp(sv->peers[i]->s->token, token)) {
+			if (sv->peers[i]->s->peers > AGENTS_MAX)
+				return false;
 			p->s = sv->peers[i]->s;
 			p->s->peers++;
 			return true;
@@ -222,7 +248,7 @@ static void one_line(struct server *sv, struct peer *p, const char *line, size_t
 		return;
 	if (!p->s) {
 		if (!join(sv, p, line, len)) {
-			cs_buf_str(&p->out, "{\"verdict\":\"deny\",\"rule\":\"protocol\",\"reason\":\"there is no such session\","
+			cs_buf_str(&p->out, "{\"verdict\":\"deny\",\"rule\":\"protocol\",\"reason\":\"there is no such session, or it has 16 agents\","
 					    "\"fix\":\"send {\\\"session\\\":\\\"TOKEN\\\"} first\"}\n");
 			p->gone = true;
 		}
