@@ -451,6 +451,26 @@ static int from_manifest(struct reading *r)
 	return 0;
 }
 
+/* A sink that the tool does not have watches nothing: a slip of the pen. A pattern's sinks are for the tools that have them. */
+static int check_sinks(struct reading *r, const struct json *v, const struct gate_tool *t)
+{
+	const struct json *properties = json_get(t->input_doc, "properties");
+	const char **names = cs_arena_get(&r->p->arena, properties ? properties->n + 1 : 1, sizeof *names), *near;
+
+	if (!names || !json_is(properties, JSON_OBJECT))
+		return 0;
+	for (uint32_t i = 0; i < properties->n; i++)
+		names[i] = properties->members[i].key;
+	for (size_t i = 0; i < t->n_sinks; i++) {
+		if (json_get(properties, t->sinks[i].arg))
+			continue;
+		near = cs_nearest(t->sinks[i].arg, names, properties->n);
+		return policy_bad(r, v, "the tool %s has no argument '%.80s' to be a sink%s%s%s", t->name, t->sinks[i].arg, near ? "; did you mean '" : "",
+				  near ? near : "", near ? "'?" : "");
+	}
+	return 0;
+}
+
 /* A name, or a pattern over the manifest's. */
 static int read_each(struct reading *r, const struct json *v)
 {
@@ -463,13 +483,15 @@ static int read_each(struct reading *r, const struct json *v)
 	for (uint32_t i = 0; i < v->n; i++) {
 		const char *name = v->members[i].key;
 		bool glob = strpbrk(name, "*?["), hit = false;
+		struct gate_tool *added;
 		int k;
 
 		for (size_t t = 0; t < known; t++) {
 			if (glob ? !cs_glob(name, r->p->tools[t].name) : strcmp(name, r->p->tools[t].name))
 				continue;
 			hit = true;
-			if ((k = read_tool(r, &v->members[i].value, &r->p->tools[t])) < 0)
+			if ((k = read_tool(r, &v->members[i].value, &r->p->tools[t])) < 0 ||
+			    (!glob && (k = check_sinks(r, &v->members[i].value, &r->p->tools[t])) < 0))
 				return k;
 		}
 		if (hit)
@@ -483,8 +505,9 @@ static int read_each(struct reading *r, const struct json *v)
 			return policy_bad(r, &v->members[i].value, "%s '%.80s'%s%s%s", glob && !r->p->manifest ? "without a manifest there are no tools for the pattern" : "the manifest has no tool", name,
 					  near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 		}
-		r->p->tools[r->p->n_tools] = (struct gate_tool){ .name = name, .index = -1 };
-		if ((k = read_tool(r, &v->members[i].value, &r->p->tools[r->p->n_tools++])) < 0)
+		added = &r->p->tools[r->p->n_tools++];
+		*added = (struct gate_tool){ .name = name, .index = -1 };
+		if ((k = read_tool(r, &v->members[i].value, added)) < 0 || (k = check_sinks(r, &v->members[i].value, added)) < 0)
 			return k;
 	}
 	if (r->p->n_tools)

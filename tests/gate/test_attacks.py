@@ -222,6 +222,15 @@ gate: {denials: 0}
         equal(g.call("post", {**fine, **odd})["verdict"], "deny", str(odd))
 
 
+@test("a sink that the tool's schema does not have is an error: it would watch nothing")
+def _():
+    text = "tools:\n  allow: ['*']\n  each:\n    send: {sinks: [%s], input: {type: object, properties: {recipients: {type: string}}}}\n"
+    r = run("gate", "--profile", policy(text % "recipient"), input='{"type":"next"}\n')
+    equal(r.returncode != 0, True, "refused")
+    holds(r.stderr, "did you mean 'recipients'", "with the likely name")
+    equal(run("gate", "--profile", policy(text % "recipients"), input='{"type":"next"}\n').returncode, 0, "the control")
+
+
 @test("on its own side an agent does not choose its role")
 def _():
     roles = "roles: {worker: {allow: [page]}, admin: {allow: ['*']}}\n"
