@@ -366,8 +366,10 @@ int cmd_gate(int argc, char **argv)
 		i = cs_fail(&err, CS_E_INVALID, 0, "--profile FILE is missing: a profile with the keys tools and rules (man caisson-gate)");
 	if (i >= 0 && c.socket && (c.prompt || c.approver.n))
 		i = cs_fail(&err, CS_E_INVALID, 0, "--socket serves many, who would all wait: use --approvals, and answer with caisson approvals");
-	if (i < 0)
+	if (i < 0) {
+		cs_strv_done(&c.approver);
 		return cli_usage_error(&err);
+	}
 	c.approvals |= c.prompt || c.approver.n || c.store;
 	if (gate_policy_load(c.profile, &c.policy, &err) < 0 || gate_shell_make(c.policy, &c.shell, &err) < 0) {
 		say_error("%s", err.msg);
