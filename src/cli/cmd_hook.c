@@ -334,7 +334,7 @@ static int find_answer(struct hook *h, struct approvals *s, const struct json *e
 
 static int settle_question(struct hook *h, const char *command, struct cs_err *err)
 {
-	struct approval_call c = { .tool = h->e.tool, .role = h->role, .args = h->e.args, .command = command, .cwd = h->e.cwd };
+	struct approval_call c = { .tool = h->e.tool, .role = h->role, .args = h->e.args, .command = command, .cwd = h->e.cwd, .policy = h->path };
 	struct approvals *s = NULL;
 	struct approval q = { 0 };
 	const struct json *effect;

@@ -2,6 +2,7 @@
 /* gate_ask.c - caisson gate: a question goes to the store of approvals, to a person, or to an approver's program. */
 #include "cli/gate.h"
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/say.h"
 #include "gate/approval.h"
@@ -20,8 +21,10 @@ static int effect_of(const struct gate_cli *c, struct cs_arena *a, const struct 
 	struct approval_call q = { .tool = json_str(json_get(call, "tool")), .role = json_str(json_get(call, "role")), .args = json_get(call, "args") };
 	static const struct json none = { .type = JSON_OBJECT };
 	const char *shell = scope_shell(c->policy, q.tool);
+	CS_FREE char *path = realpath(c->profile, NULL);
 	char cwd[4096];
 
+	q.policy = path ? path : c->profile;
 	if (!q.role)
 		q.role = c->role;
 	if (!q.args)

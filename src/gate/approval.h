@@ -49,11 +49,12 @@ int approval_withdraw(struct approvals *s, const char *id, struct cs_err *err); 
 
 struct approval_call {
 	const char *tool, *role; /* role may be NULL: "default" */
+	const char *policy;      /* under which it is asked: a yes is not for another one; NULL: none */
 	const struct json *args; /* an object */
 	const char *command;     /* of a tool that runs one; NULL */
 	const char *cwd;         /* NULL: relative names mean nothing, and no file is looked for */
 };
-/* The exact effect: {"args":...,"command":...,"cwd":...,"files":{PATH: SHA-256},"role":...,"tool":...}.  Files are those that
+/* The exact effect: {"args":...,"command":...,"cwd":...,"files":{PATH: SHA-256},"policy":...,"role":...,"tool":...}.  Files are those that
  * the strings of the arguments, and the words of the command, name and that exist: what `sh deploy.sh` does is in deploy.sh. */
 int approval_effect(struct cs_arena *a, const struct approval_call *c, const struct json **ret, struct cs_err *err);
 

@@ -166,7 +166,7 @@ int approval_effect(struct cs_arena *a, const struct approval_call *c, const str
 {
 	struct found f = { .arena = a, .cwd = c->cwd && *c->cwd == '/' ? c->cwd : NULL, .err = err };
 	struct json *effect = cs_arena_new(a, struct json);
-	struct json_member *m = cs_arena_get(a, 7, sizeof *m), *files;
+	struct json_member *m = cs_arena_get(a, 8, sizeof *m), *files;
 
 	try_strings(&f, c->args, 0);
 	if (c->command && f.cwd)
@@ -180,7 +180,7 @@ int approval_effect(struct cs_arena *a, const struct approval_call *c, const str
 	effect->type = JSON_OBJECT;
 	effect->members = m;
 	if (put(a, m, &effect->n, "tool", c->tool) < 0 || put(a, m, &effect->n, "role", c->role ? c->role : "default") < 0 ||
-	    put(a, m, &effect->n, "command", c->command) < 0 ||
+	    put(a, m, &effect->n, "command", c->command) < 0 || put(a, m, &effect->n, "policy", c->policy) < 0 ||
 	    put(a, m, &effect->n, "cwd", f.cwd) < 0)
 		return cs_fail(err, CS_E_LIMIT, 0, "the effect is too large");
 	put_value(m, &effect->n, "args", *c->args);

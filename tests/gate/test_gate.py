@@ -457,7 +457,7 @@ tools:
 def _():
     path, store = policy(MAIL), os.path.join(folder(), "store")
 
-    def ask(to):
+    def ask(to, path=path):
         r = run("gate", "--profile", path, "--store", store, input=json.dumps({"type": "call", "id": "1", "tool": "send", "args": {"to": to}}) + "\n")
         equal(r.returncode, 0, r.stderr)
         return json.loads(r.stdout)
@@ -468,6 +468,7 @@ def _():
     r = run("approvals", "allow", a["approval"], "--store", store, "--by", "alice")
     equal(r.returncode, 0, r.stderr)
     equal(ask("mallory@example.net")["verdict"], "ask", "another effect")
+    equal(ask("eve@example.net", policy(MAIL))["verdict"], "ask", "the same call under another policy")
     equal(ask("eve@example.net")["verdict"], "allow", "the same effect")
     equal(ask("eve@example.net")["verdict"], "ask", "only once")
 
