@@ -10,11 +10,7 @@ static const struct tv no = { "false", "true" }, yes = { "true", "false" };
 
 static struct val at_path(const struct scope *s, enum slot_kind kind, const struct rl_term *t)
 {
-	const struct slot *slot = slot_find(s->e, kind, t->path, t->steps);
-
-	if (s->end)
-		return val_absent();
-	return slot ? slot->at[s->step] : asked_term(s, t);
+	return s->end ? val_absent() : inside_value(s, kind, t, s->step);
 }
 
 static struct val arithmetic(const struct scope *s, const struct rl_term *t)
@@ -173,12 +169,36 @@ static struct tv from_within(const struct scope *s, const struct rl_formula *f)
 	return v;
 }
 
+/* Of an array each element is asked about, which has no encoding. */
+static struct tv or_each(const struct scope *s, const struct rl_formula *f, const struct val *v, struct tv one)
+{
+	struct enc *e = s->e;
+	ex array = x_and(e, v->p, val_is(e, v, T_ARR)), other = x_and(e, v->p, x_not(e, val_is(e, v, T_ARR)));
+	struct tv r = { .t = x_and(e, other, one.t), .f = x_and(e, other, one.f) };
+
+	if (v->mask & T_ARR) {
+		struct tv each = asked_formula(s, f);
+
+		r = (struct tv){ .t = x_or(e, r.t, x_and(e, array, each.t)), .f = x_or(e, r.f, x_and(e, array, each.f)) };
+	}
+	return (struct tv){ .t = x_name(e, "Bool", r.t), .f = x_name(e, "Bool", r.f) };
+}
+
+/* In something that some call was given or gave: keys(...), values(...), an array. */
+static struct tv in_value(const struct scope *s, const struct rl_formula *f)
+{
+	struct val v = term(s, f->l), has;
+
+	if (f->l->kind == RL_T_FROM || !inside_has(s, f->r, &v, &has))
+		return asked_formula(s, f);
+	return or_each(s, f, &v, has.mask ? tv_of(s->e, has.p, has.b) : (struct tv){ "false", "false" });
+}
+
 static struct tv in(const struct scope *s, const struct rl_formula *f)
 {
 	struct enc *e = s->e;
 	const struct json *set = f->r->kind == RL_T_SET || f->r->kind == RL_T_CONST ? f->r->value : NULL;
 	struct val v;
-	struct tv r;
 	ex any = "false";
 
 	if (f->r->kind == RL_T_EFFECTS && const_text(f->l))
@@ -186,7 +206,7 @@ static struct tv in(const struct scope *s, const struct rl_formula *f)
 	if (f->r->kind == RL_T_FROM && const_text(f->l))
 		return asked_from(s, f->r, const_text(f->l));
 	if (!json_is(set, JSON_ARRAY))
-		return asked_formula(s, f);
+		return in_value(s, f);
 	if (f->l->kind == RL_T_FROM)
 		return from_within(s, f);
 	v = term(s, f->l);
@@ -195,29 +215,38 @@ static struct tv in(const struct scope *s, const struct rl_formula *f)
 
 		any = x_or(e, any, val_equal(e, &v, &c));
 	}
-	r = tv_of(e, x_and(e, v.p, x_not(e, val_is(e, &v, T_ARR))), any);
-	if (v.mask & T_ARR) {
-		ex array = x_and(e, v.p, val_is(e, &v, T_ARR));
-		struct tv each = asked_formula(s, f);
-
-		r = (struct tv){ .t = x_or(e, r.t, x_and(e, array, each.t)), .f = x_or(e, r.f, x_and(e, array, each.f)) };
-	}
-	return r;
+	return or_each(s, f, &v, tv_of(e, v.p, any));
 }
 
+/* A string that has a part, or an array that has an element. */
 static struct tv contains(const struct scope *s, const struct rl_formula *f)
 {
 	const char *part = const_text(f->r);
-	struct val v;
+	struct enc *e = s->e;
+	struct tv strings, r;
+	struct val v, what, has;
 
-	if (!part)
-		return asked_formula(s, f);
-	if (f->l->kind == RL_T_EFFECTS)
+	if (part && f->l->kind == RL_T_EFFECTS)
 		return tools_where(s, tool_has_effect, part);
-	if (f->l->kind == RL_T_FROM)
+	if (part && f->l->kind == RL_T_FROM)
 		return asked_from(s, f->l, part);
+	what = term(s, f->r);
+	if (f->r->kind == RL_T_FROM || !inside_has(s, f->l, &what, &has)) {
+		v = part ? term(s, f->l) : val_absent();
+		return part ? of_strings(s, f, &v, predicate(s, &v, pred_part(e, part))) : asked_formula(s, f);
+	}
+	r = has.mask ? tv_of(e, has.p, has.b) : (struct tv){ "false", "false" };
+	if (f->l->kind == RL_T_KEYS || f->l->kind == RL_T_VALUES)
+		return r;
 	v = term(s, f->l);
-	return of_strings(s, f, &v, predicate(s, &v, pred_part(s->e, part)));
+	if (v.s && what.s) {
+		ex both = x_and(e, x_and(e, v.p, val_is(e, &v, T_STR)), x_and(e, what.p, val_is(e, &what, T_STR)));
+
+		strings = part ? predicate(s, &v, pred_part(e, part)) : asked_formula(s, f);
+		r.t = x_or(e, r.t, x_and(e, both, strings.t));
+		r.f = x_or(e, r.f, x_and(e, both, strings.f));
+	}
+	return (struct tv){ .t = x_name(e, "Bool", r.t), .f = x_name(e, "Bool", r.f) };
 }
 
 /* Of a path that begins with / the text says where it is; others are left to the monitor. */

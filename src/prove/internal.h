@@ -14,7 +14,7 @@
  * is worked out beforehand (combos.c).  That keeps the theory of strings, the
  * slowest and least complete, out of the search.
  *
- * What has no encoding (provenance, shell classes, lengths, loops over elements)
+ * What has no encoding (provenance, shell classes, lengths, loops over elements, computed indexes)
  * is a free variable, one for each place and step: everything that can happen can
  * happen in the model, too.  So "no" from the solver is a proof, and "yes" is a
  * conjecture that the monitor itself is asked about (trace.c).
@@ -47,6 +47,8 @@ struct tv {
 	ex t, f;
 };
 
+struct scope;
+
 enum slot_kind { SLOT_ARG, SLOT_RESULT };
 
 /* A place in the arguments or the result that some rule looks at. */
@@ -56,6 +58,36 @@ struct slot {
 	const struct rl_step *steps;
 	uint32_t n;
 	struct val *at;             /* one per step */
+};
+
+/* What is asked of the inside of an object or array, with a key or a value that is computed: is there an entry
+ * [KEY], what is at [KEY].REST, is VALUE an element (of an array) or one of the values (of an object)?  Of each
+ * step these are functions of the key or the value: the same for equal ones, and free where no fixed place is meant. */
+struct family {
+	enum family_kind { FAM_ENTRY, FAM_AT, FAM_ELEMENT, FAM_VALUE } kind;
+	enum slot_kind in;
+	const struct rl_step *path; /* to the object or array: fixed */
+	uint32_t n;
+	const struct rl_step *rest; /* AT: below the entry, fixed */
+	uint32_t n_rest;
+	const char *text;           /* names it */
+	const struct rl_step *known; /* the keys or indexes just below that are places of their own */
+	uint32_t n_known;
+	bool wide;                  /* too many of those: no encoding */
+	uint32_t declared;          /* steps whose functions are */
+	unsigned mask;              /* AT: the types there may be */
+	bool whole;
+};
+
+/* A question that was put to a family: what it needs in the trace if the answer is yes. */
+struct demand {
+	struct demand *next;
+	const struct family *f;
+	int step;        /* whose arguments or result are meant */
+	int asker;       /* the call that asked; with `end`, after so many steps */
+	bool end;
+	struct val what; /* the key or the value */
+	struct val v;    /* AT: what is there. Others: p is the answer, for what is no place of its own */
 };
 
 /* A property of strings: fits a pattern or, without one, is a path below another. */
@@ -98,6 +130,9 @@ struct enc {
 	uint32_t n_tools;
 	struct slot *slots;
 	uint32_t n_slots, cap_slots;
+	struct family *families;
+	uint32_t n_families, cap_families;
+	struct demand *demands;
 	struct pred *preds;
 	uint32_t n_preds, cap_preds;
 	struct word *words;
@@ -153,6 +188,9 @@ ex val_compare(struct enc *e, const char *op, const struct val *a, const struct 
 const struct tv *memo_get(struct enc *e, const void *thing, int at, int binding);
 struct tv memo_put(struct enc *e, const void *thing, int at, int binding, struct tv value);
 
+/* Room for one more after n. */
+bool enc_grow(struct enc *e, void **v, uint32_t n, uint32_t *cap, size_t size);
+
 /* ---- words.c: strings and what can be asked of them ---- */
 ex word_of(struct enc *e, const char *s, size_t len);
 uint32_t pred_of(struct enc *e, struct pred p);
@@ -181,8 +219,21 @@ struct place {
 	bool required, never;
 };
 struct place schema_at(const struct json *schema, const struct rl_step *steps, uint32_t n);
+/* The schema of what is below under a name that the schema does not name (or an index, for arrays). */
+struct place schema_other(const struct json *schema, bool array);
 unsigned schema_types(const struct json *schema, bool *ret_whole);
+ex schema_fits(struct enc *e, const struct val *v, const struct json *schema); /* given that it is there */
+ex slot_happens(struct enc *e, enum slot_kind kind, uint32_t step, uint32_t tool);
 void slots_declare(struct enc *e, uint32_t step);
+
+/* ---- inside.c: keys, elements and paths that are computed ---- */
+void inside_collect(struct enc *e, const struct rl_term *t);          /* a path with a computed step */
+void inside_collect_set(struct enc *e, const struct rl_term *set);    /* what is asked for an element */
+void inside_settle(struct enc *e);                                    /* after collecting, before the first step */
+/* What a path leads to in the arguments or the result of a step. */
+struct val inside_value(const struct scope *s, enum slot_kind kind, const struct rl_term *t, int step);
+/* Is it an element: p says whether that is known, b whether it is. False: has no encoding. */
+bool inside_has(const struct scope *s, const struct rl_term *set, const struct val *v, struct val *ret);
 
 /* ---- asked.c: what only the host knows, and what has no encoding ---- */
 enum asked_kind { ASKED_FORMULA, ASKED_TERM, ASKED_SESSION, ASKED_SHELL, ASKED_FROM };
@@ -219,6 +270,9 @@ struct tv asked_from(const struct scope *s, const struct rl_term *from, const ch
 struct tv past(const struct scope *s, const struct rl_formula *f, int at);
 struct tv past_now(const struct scope *s, const struct rl_formula *f);
 struct val past_last(const struct scope *s, const struct rl_term *t);
+/* What `at` makes of each step's result, for the latest that `t` means. */
+typedef struct val last_fn(const struct scope *s, const struct rl_term *t, int step, const void *arg);
+struct val past_last_by(const struct scope *s, const struct rl_term *t, last_fn *at, const void *arg);
 struct val past_count(const struct scope *s, const struct rl_term *t);
 struct val past_sum(const struct scope *s, const struct rl_term *t);
 /* An event itself, at a position that has one: 2i the call, 2i+1 its result. */

@@ -26,7 +26,7 @@ struct model {
 	} *names;
 	uint32_t n, cap;
 	struct found *found;
-	uint32_t n_found;
+	uint32_t n_found, n_steps;
 };
 
 /* ---- asking for everything at once ---- */
@@ -61,6 +61,12 @@ static void want_val(struct model *m, const struct val *v)
 		want(m, x(m->e, "(P%u %s)", i, v->s));
 }
 
+/* Was it asked by one of the first n calls, or an end after them, about one of them? */
+static bool counts(const struct demand *d, uint32_t n)
+{
+	return d->step < (int)n && (d->asker < (int)n || (d->end && d->asker == (int)n));
+}
+
 static void want_all(struct model *m, uint32_t n)
 {
 	struct enc *e = m->e;
@@ -82,6 +88,11 @@ static void want_all(struct model *m, uint32_t n)
 		for (uint32_t k = 0; k < e->n_slots; k++)
 			want_val(m, &e->slots[k].at[i]);
 	}
+	for (const struct demand *d = e->demands; d; d = d->next)
+		if (counts(d, n)) {
+			want_val(m, &d->what);
+			want_val(m, &d->v);
+		}
 	for (const struct asked *a = e->asked; a; a = a->next) {
 		if (a->kind == ASKED_FROM) {
 			want(m, a->tv.t);
@@ -312,11 +323,20 @@ static void write_default(struct cs_buf *b, const struct json *schema, unsigned 
 
 /* ---- an object from the places in it ---- */
 
+/* A place that is there. */
+struct spot {
+	const struct rl_step *steps;
+	uint32_t n;
+	const struct val *v; /* NULL: whatever the schema allows */
+};
+
 struct build {
 	struct model *m;
 	struct cs_buf *b;
 	enum slot_kind kind;
 	uint32_t step;
+	struct spot *spots;
+	uint32_t n;
 };
 
 static bool same_step(const struct rl_step *a, const struct rl_step *b)
@@ -324,7 +344,7 @@ static bool same_step(const struct rl_step *a, const struct rl_step *b)
 	return a->key && b->key ? !strcmp(a->key, b->key) : !a->key && !b->key && a->index == b->index;
 }
 
-static bool below(const struct slot *s, const struct rl_step *path, uint32_t n)
+static bool below(const struct spot *s, const struct rl_step *path, uint32_t n)
 {
 	if (s->n < n)
 		return false;
@@ -334,77 +354,89 @@ static bool below(const struct slot *s, const struct rl_step *path, uint32_t n)
 	return true;
 }
 
-static bool there(const struct build *c, const struct slot *s, const struct rl_step *path, uint32_t n, bool exactly)
+static bool inside(const struct spot *s, const struct rl_step *path, uint32_t n)
 {
-	return s->kind == c->kind && (exactly ? s->n == n : s->n > n) && below(s, path, n) && model_true(c->m, s->at[c->step].p);
+	return s->n > n && below(s, path, n);
 }
 
 static bool write_place(const struct build *c, const struct rl_step *path, uint32_t n, const struct json *schema);
 
+static void write_key(const struct build *c, const char *key, bool *more)
+{
+	cs_buf_str(c->b, *more ? "," : "");
+	*more = true;
+	write_string(c->m, c->b, key, strlen(key));
+	cs_buf_char(c->b, ':');
+}
+
+static const struct json *member_schema(const struct json *schema, const char *key)
+{
+	const struct json *named = json_get(json_get(schema, "properties"), key);
+
+	return named ? named : schema_other(schema, false).schema;
+}
+
+/* Is there a place below under this name, among the first so many? */
+static bool has_member(const struct build *c, const struct rl_step *path, uint32_t n, const char *key, uint32_t among)
+{
+	for (uint32_t i = 0; i < among; i++)
+		if (inside(&c->spots[i], path, n) && c->spots[i].steps[n].key && !strcmp(c->spots[i].steps[n].key, key))
+			return true;
+	return false;
+}
+
 /* The places just below: first those that are looked at, then what the schema requires besides. */
 static bool write_members(const struct build *c, const struct rl_step *path, uint32_t n, const struct json *schema)
 {
-	const struct json *required = json_get(schema, "required"), *properties = json_get(schema, "properties");
-	struct enc *e = c->m->e;
+	const struct json *required = json_get(schema, "required");
 	bool more = false;
 
 	cs_buf_char(c->b, '{');
-	for (uint32_t i = 0; i < e->n_slots; i++) {
-		const struct slot *s = &e->slots[i];
-		bool seen = false;
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct spot *s = &c->spots[i];
 
-		if (!there(c, s, path, n, false) || !s->steps[n].key)
+		if (!inside(s, path, n) || !s->steps[n].key || has_member(c, path, n, s->steps[n].key, i))
 			continue;
-		for (uint32_t k = 0; k < i; k++)
-			seen |= there(c, &e->slots[k], path, n, false) && same_step(&e->slots[k].steps[n], &s->steps[n]);
-		if (seen)
-			continue;
-		if (more)
-			cs_buf_char(c->b, ',');
-		more = true;
-		write_string(c->m, c->b, s->steps[n].key, strlen(s->steps[n].key));
-		cs_buf_char(c->b, ':');
-		if (!write_place(c, s->steps, n + 1, json_get(properties, s->steps[n].key)))
+		write_key(c, s->steps[n].key, &more);
+		if (!write_place(c, s->steps, n + 1, member_schema(schema, s->steps[n].key)))
 			return false;
 	}
 	for (uint32_t i = 0; json_is(required, JSON_ARRAY) && i < required->n; i++) {
-		bool seen = false;
+		const char *key = json_str(&required->items[i]);
 
-		if (!json_str(&required->items[i]))
+		if (!key || has_member(c, path, n, key, c->n))
 			continue;
-		for (uint32_t k = 0; k < e->n_slots; k++)
-			seen |= there(c, &e->slots[k], path, n, false) && e->slots[k].steps[n].key &&
-				!strcmp(e->slots[k].steps[n].key, json_str(&required->items[i]));
-		if (seen)
-			continue;
-		if (more)
-			cs_buf_char(c->b, ',');
-		more = true;
-		json_write(c->b, &required->items[i]);
-		cs_buf_char(c->b, ':');
-		write_default(c->b, json_get(properties, json_str(&required->items[i])), 0);
+		write_key(c, key, &more);
+		write_default(c->b, json_get(json_get(schema, "properties"), key), 0);
 	}
 	cs_buf_char(c->b, '}');
 	return true;
 }
 
-static bool write_elements(const struct build *c, const struct rl_step *path, uint32_t n, const struct json *schema)
+/* The highest index that is looked at; -1: none. */
+static int64_t last_index(const struct build *c, const struct rl_step *path, uint32_t n)
 {
-	struct enc *e = c->m->e;
 	int64_t most = -1;
 
-	for (uint32_t i = 0; i < e->n_slots; i++)
-		if (there(c, &e->slots[i], path, n, false) && !e->slots[i].steps[n].key && e->slots[i].steps[n].index > most)
-			most = e->slots[i].steps[n].index;
+	for (uint32_t i = 0; i < c->n; i++)
+		if (inside(&c->spots[i], path, n) && !c->spots[i].steps[n].key && c->spots[i].steps[n].index > most)
+			most = c->spots[i].steps[n].index;
+	return most;
+}
+
+static bool write_elements(const struct build *c, const struct rl_step *path, uint32_t n, const struct json *schema)
+{
+	int64_t most = last_index(c, path, n);
+
 	if (most > 100)
 		return false;
 	cs_buf_char(c->b, '[');
 	for (int64_t at = 0; at <= most; at++) {
-		const struct slot *s = NULL;
+		const struct spot *s = NULL;
 
-		for (uint32_t i = 0; i < e->n_slots; i++)
-			if (there(c, &e->slots[i], path, n, false) && !e->slots[i].steps[n].key && e->slots[i].steps[n].index == at)
-				s = &e->slots[i];
+		for (uint32_t i = 0; i < c->n; i++)
+			if (inside(&c->spots[i], path, n) && !c->spots[i].steps[n].key && c->spots[i].steps[n].index == at)
+				s = &c->spots[i];
 		if (at)
 			cs_buf_char(c->b, ',');
 		if (!s)
@@ -418,20 +450,98 @@ static bool write_elements(const struct build *c, const struct rl_step *path, ui
 
 static bool write_place(const struct build *c, const struct rl_step *path, uint32_t n, const struct json *schema)
 {
-	struct enc *e = c->m->e;
-	const struct slot *exact = NULL, *inner = NULL;
+	const struct val *exact = NULL;
+	const struct spot *inner = NULL;
 
-	for (uint32_t i = 0; i < e->n_slots; i++) {
-		exact = there(c, &e->slots[i], path, n, true) ? &e->slots[i] : exact;
-		inner = there(c, &e->slots[i], path, n, false) ? &e->slots[i] : inner;
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct spot *s = &c->spots[i];
+
+		exact = s->n == n && s->v && below(s, path, n) ? s->v : exact;
+		inner = inside(s, path, n) ? s : inner;
 	}
 	if (inner)
 		return inner->steps[n].key ? write_members(c, path, n, schema) : write_elements(c, path, n, schema);
-	if (exact && type_of(c->m, &exact->at[c->step]) == T_OBJ && !known_thing(c->m, &exact->at[c->step]))
+	if (exact && type_of(c->m, exact) == T_OBJ && !known_thing(c->m, exact))
 		return write_members(c, path, n, schema);
 	if (exact)
-		return write_val(c->m, c->b, &exact->at[c->step]);
+		return write_val(c->m, c->b, exact);
 	write_default(c->b, schema, 0);
+	return true;
+}
+
+/* ---- the places that are there ---- */
+
+/* What leads from the object to the entry that a demand is about. False: nobody can say what it is. */
+static bool step_to(const struct build *c, const struct demand *d, struct rl_step *ret)
+{
+	const struct family *f = d->f;
+	const struct word *w;
+
+	*ret = (struct rl_step){ .key = NULL };
+	if (f->kind == FAM_ELEMENT) { /* behind those that are there */
+		ret->index = last_index(c, f->path, f->n) + 1;
+		return true;
+	}
+	if (f->kind == FAM_VALUE) {
+		ret->key = x(c->m->e, "value%u", c->n);
+		return true;
+	}
+	w = string_of(c->m, d->what.s);
+	ret->key = w && strlen(w->s) == w->len ? w->s : NULL;
+	return ret->key != NULL;
+}
+
+static bool add_spot(struct build *c, const struct demand *d)
+{
+	const struct family *f = d->f;
+	uint32_t n = f->n + 1 + f->n_rest;
+	struct rl_step *path = cs_arena_get(c->m->arena, n, sizeof *path);
+
+	if (!path || !step_to(c, d, &path[f->n]))
+		return false;
+	if (f->n)
+		memcpy(path, f->path, f->n * sizeof *path);
+	if (f->n_rest)
+		memcpy(path + f->n + 1, f->rest, f->n_rest * sizeof *path);
+	c->spots[c->n++] = (struct spot){ .steps = path, .n = n, .v = f->kind == FAM_AT ? &d->v : f->kind == FAM_ENTRY ? NULL : &d->what };
+	return true;
+}
+
+/* One element is enough for two questions about the same. */
+static bool have_element(const struct build *c, const struct demand *d)
+{
+	struct cs_buf a CS_BUF_AUTO = CS_BUF(1 << 20);
+
+	if (d->f->kind != FAM_ELEMENT && d->f->kind != FAM_VALUE)
+		return false;
+	write_val(c->m, &a, &d->what);
+	for (uint32_t i = 0; i < c->n; i++) {
+		struct cs_buf b CS_BUF_AUTO = CS_BUF(1 << 20);
+		const struct spot *s = &c->spots[i];
+
+		if (s->n == d->f->n + 1 && s->v && below(s, d->f->path, d->f->n) && write_val(c->m, &b, s->v) && !strcmp(cs_buf_text(&a), cs_buf_text(&b)))
+			return true;
+	}
+	return false;
+}
+
+static bool find_spots(struct build *c)
+{
+	struct enc *e = c->m->e;
+	uint32_t most = e->n_slots + 1;
+
+	for (const struct demand *d = e->demands; d; d = d->next)
+		most++;
+	c->spots = cs_arena_get(c->m->arena, most, sizeof *c->spots);
+	if (!c->spots)
+		return false;
+	for (uint32_t i = 0; i < e->n_slots; i++)
+		if (e->slots[i].kind == c->kind && model_true(c->m, e->slots[i].at[c->step].p))
+			c->spots[c->n++] = (struct spot){ .steps = e->slots[i].steps, .n = e->slots[i].n, .v = &e->slots[i].at[c->step] };
+	for (const struct demand *d = e->demands; d; d = d->next)
+		if (d->f->in == c->kind && d->step == (int)c->step && counts(d, c->m->n_steps) && model_true(c->m, d->v.p) && !have_element(c, d) &&
+		    !add_spot(c, d))
+			return false;
 	return true;
 }
 
@@ -439,7 +549,7 @@ const struct json *model_place(struct model *m, enum slot_kind kind, uint32_t st
 {
 	struct cs_buf b CS_BUF_AUTO = CS_BUF(4 << 20);
 	struct build c = { .m = m, .b = &b, .kind = kind, .step = step };
-	bool done = kind == SLOT_ARG ? write_members(&c, NULL, 0, schema) : write_place(&c, NULL, 0, schema);
+	bool done = find_spots(&c) && (kind == SLOT_ARG ? write_members(&c, NULL, 0, schema) : write_place(&c, NULL, 0, schema));
 
 	return done ? parse(m->arena, &b) : NULL;
 }
@@ -469,7 +579,7 @@ struct model *model_read(struct enc *e, struct solver *s, struct cs_arena *a, ui
 
 	if (!m)
 		return NULL;
-	*m = (struct model){ .e = e, .arena = a };
+	*m = (struct model){ .e = e, .arena = a, .n_steps = n };
 	want_all(m, n);
 	for (uint32_t i = 0; i < m->n; i++)
 		cs_buf_fmt(&names, "%s\n", m->names[i].name);

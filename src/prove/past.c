@@ -191,16 +191,10 @@ struct tv past(const struct scope *s, const struct rl_formula *f, int at)
 
 /* ---- last, count, sum ---- */
 
-static struct val result_at(const struct scope *s, const struct rl_term *t, int step)
+static struct val result_at(const struct scope *s, const struct rl_term *t, int step, const void *arg)
 {
-	const struct slot *slot = slot_find(s->e, SLOT_RESULT, t->path, t->steps);
-	struct scope there = *s;
-
-	if (slot)
-		return slot->at[step];
-	there.step = step; /* a computed path: whatever it is */
-	there.in_event = true;
-	return asked_term(&there, t);
+	(void)arg;
+	return inside_value(s, SLOT_RESULT, t, step);
 }
 
 /* The variables that a call binds have a value. */
@@ -236,7 +230,7 @@ struct tv past_now(const struct scope *s, const struct rl_formula *f)
 }
 
 /* From the latest step back; where one may have been meant and may not, nothing is known. */
-struct val past_last(const struct scope *s, const struct rl_term *t)
+struct val past_last_by(const struct scope *s, const struct rl_term *t, last_fn *at, const void *arg)
 {
 	struct rl_formula ok = { .op = RL_EVENT, .event = RL_EV_OK, .call = t->call };
 	struct enc *e = s->e;
@@ -244,7 +238,7 @@ struct val past_last(const struct scope *s, const struct rl_term *t)
 
 	for (int i = 0; i < s->step; i++) {
 		struct match m = match_at(s, &ok, 2 * i + 1);
-		struct val here = result_at(s, t, i);
+		struct val here = at(s, t, i, arg);
 
 		v.p = x_and(e, v.p, x_or(e, m.fits.t, m.fits.f));
 		v = val_ite(e, x_name(e, "Bool", x_and(e, m.fits.t, m.same)), &here, &v);
@@ -252,6 +246,11 @@ struct val past_last(const struct scope *s, const struct rl_term *t)
 	}
 	v.p = x_and(e, v.p, bound_by(s, t->call));
 	return v;
+}
+
+struct val past_last(const struct scope *s, const struct rl_term *t)
+{
+	return past_last_by(s, t, result_at, NULL);
 }
 
 static ex in_window(const struct scope *s, const struct rl_term *t, int step)

@@ -80,6 +80,8 @@ static void collect_term(struct enc *e, const struct rl_term *t)
 		slot_add(e, SLOT_ARG, t->path, t->steps);
 	if (t->kind == RL_T_RESULT || t->kind == RL_T_LAST)
 		slot_add(e, SLOT_RESULT, t->path, t->steps);
+	if (t->kind == RL_T_ARG || t->kind == RL_T_RESULT || t->kind == RL_T_LAST)
+		inside_collect(e, t);
 	e->timed |= t->within_ms > 0;
 	collect_call(e, t->call);
 	collect_term(e, t->a);
@@ -136,6 +138,10 @@ static void collect_formula(struct enc *e, const struct rl_formula *f)
 		pred_of(e, (struct pred){ .under = const_text(f->r) });
 		pred_of(e, pred_rooted(e));
 	}
+	if (f->op == RL_IN)
+		inside_collect_set(e, f->r);
+	if (f->op == RL_CONTAINS)
+		inside_collect_set(e, f->l);
 	collect_classes(e, f->l, f->r);
 	collect_classes(e, f->r, f->l);
 }
@@ -173,20 +179,26 @@ static bool lists(const struct json *array, const char *s)
 	return false;
 }
 
-static struct place step_into(const struct json *schema, const struct rl_step *s, bool required)
+struct place schema_other(const struct json *schema, bool array)
 {
-	const struct json *properties = json_get(schema, "properties"), *found;
+	const struct json *more = json_get(schema, "additionalProperties");
 
 	if (!understood(schema))
 		return (struct place){ .schema = NULL };
-	if (!s->key)
+	if (array)
 		return (struct place){ .schema = json_get(schema, "items") };
-	found = json_get(properties, s->key);
-	if (found)
-		return (struct place){ .schema = found, .required = required && lists(json_get(schema, "required"), s->key) };
-	if (properties || json_is(json_get(schema, "additionalProperties"), JSON_BOOL))
-		return (struct place){ .never = !json_is(json_get(schema, "additionalProperties"), JSON_OBJECT) };
-	return (struct place){ .schema = NULL };
+	if (json_is(more, JSON_OBJECT))
+		return (struct place){ .schema = more };
+	return (struct place){ .never = json_is(more, JSON_BOOL) ? !more->b : json_get(schema, "properties") != NULL };
+}
+
+static struct place step_into(const struct json *schema, const struct rl_step *s, bool required)
+{
+	const struct json *found = s->key && understood(schema) ? json_get(json_get(schema, "properties"), s->key) : NULL;
+
+	if (!found)
+		return schema_other(schema, !s->key);
+	return (struct place){ .schema = found, .required = required && lists(json_get(schema, "required"), s->key) };
 }
 
 struct place schema_at(const struct json *schema, const struct rl_step *steps, uint32_t n)
@@ -281,8 +293,7 @@ static ex bounded(struct enc *e, const struct val *v, const char *op, const stru
 	return x_or(e, x_not(e, val_is(e, v, T_NUM)), val_compare(e, op, v, &c));
 }
 
-/* What a schema says of a value, given that it is there. */
-static ex fits(struct enc *e, const struct val *v, const struct json *schema)
+ex schema_fits(struct enc *e, const struct val *v, const struct json *schema)
 {
 	const struct json *list = json_get(schema, "enum"), *only = json_get(schema, "const");
 	bool whole;
@@ -327,11 +338,11 @@ static unsigned types_of(const struct enc *e, const struct slot *s, bool *ret_wh
 	return mask;
 }
 
-static ex happens(struct enc *e, const struct slot *s, uint32_t step, uint32_t tool)
+ex slot_happens(struct enc *e, enum slot_kind kind, uint32_t step, uint32_t tool)
 {
 	const struct step *at = &e->steps[step];
 
-	return s->kind == SLOT_ARG ? at->tool[tool] : x_and(e, at->tool[tool], at->ok);
+	return kind == SLOT_ARG ? at->tool[tool] : x_and(e, at->tool[tool], at->ok);
 }
 
 static void declare(struct enc *e, struct slot *s, uint32_t step)
@@ -343,7 +354,7 @@ static void declare(struct enc *e, struct slot *s, uint32_t step)
 
 	for (uint32_t t = 0; mask && t < e->n_tools; t++) {
 		struct place p = place_of(e, s, t);
-		ex here = happens(e, s, step, t);
+		ex here = slot_happens(e, s->kind, step, t);
 
 		if (p.never)
 			continue;
@@ -351,7 +362,7 @@ static void declare(struct enc *e, struct slot *s, uint32_t step)
 			maybe = x_fresh(e, "Bool", "p");
 		there = x_or(e, there, p.required ? here : x_and(e, here, maybe));
 		if (p.schema) {
-			ex fact = fits(e, &v, p.schema);
+			ex fact = schema_fits(e, &v, p.schema);
 
 			if (!x_true(fact))
 				x_assert(e, x(e, "(=> %s %s)", here, fact));
@@ -363,6 +374,17 @@ static void declare(struct enc *e, struct slot *s, uint32_t step)
 	s->at[step] = v;
 }
 
+/* Neighbours in one array: the second is there only if the first is. */
+static bool later_element(const struct slot *a, const struct slot *b)
+{
+	size_t stem;
+
+	if (a->kind != b->kind || a->n != b->n || !a->n || a->steps[a->n - 1].key || b->steps[b->n - 1].key)
+		return false;
+	stem = (size_t)(strrchr(a->path, '[') - a->path);
+	return a->steps[a->n - 1].index > b->steps[b->n - 1].index && !strncmp(a->path, b->path, stem + 1);
+}
+
 /* What lies in something is there only if that is an object, or an array. */
 static void tie(struct enc *e, uint32_t step)
 {
@@ -371,6 +393,8 @@ static void tie(struct enc *e, uint32_t step)
 			const struct slot *in = &e->slots[i], *out = &e->slots[k];
 			const struct val *a = &in->at[step], *b = &out->at[step];
 
+			if (later_element(in, out))
+				x_assert(e, x(e, "(=> %s %s)", a->p, b->p));
 			if (in->kind != out->kind || out->n >= in->n || strncmp(in->path, out->path, strlen(out->path)) != 0)
 				continue;
 			x_assert(e, x(e, "(=> %s %s)", a->p, x_and(e, b->p, val_is(e, b, in->steps[out->n].key ? T_OBJ : T_ARR))));

@@ -94,6 +94,7 @@ static bool declare_step(struct enc *e, uint32_t i)
 
 void enc_settle(struct enc *e)
 {
+	inside_settle(e);
 	words_settle(e);
 }
 

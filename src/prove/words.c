@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Room for one more after n. */
-static bool grow(struct enc *e, void **v, uint32_t n, uint32_t *cap, size_t size)
+bool enc_grow(struct enc *e, void **v, uint32_t n, uint32_t *cap, size_t size)
 {
 	void *more;
 
@@ -68,7 +67,7 @@ uint32_t pred_of(struct enc *e, struct pred p)
 
 	while (i < e->n_preds && !same_pred(&e->preds[i], &p))
 		i++;
-	if (i < e->n_preds || !grow(e, (void **)&e->preds, i, &e->cap_preds, sizeof p))
+	if (i < e->n_preds || !enc_grow(e, (void **)&e->preds, i, &e->cap_preds, sizeof p))
 		return i;
 	e->preds[e->n_preds++] = p;
 	cs_buf_fmt(e->out, "(declare-fun P%u (S) Bool)\n", i);
@@ -126,7 +125,7 @@ ex word_of(struct enc *e, const char *s, size_t len)
 		i++;
 	if (i < e->n_words)
 		return x(e, "c%u", i);
-	if (!grow(e, (void **)&e->words, i, &e->cap_words, sizeof *e->words))
+	if (!enc_grow(e, (void **)&e->words, i, &e->cap_words, sizeof *e->words))
 		return "false";
 	e->words[e->n_words++] = (struct word){ .s = s, .len = len };
 	cs_buf_fmt(e->out, "(declare-const c%u S)\n", i);
