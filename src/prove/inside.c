@@ -55,18 +55,26 @@ static struct family *family_find(const struct enc *e, const struct family *like
 	return NULL;
 }
 
-static void family_add(struct enc *e, struct family f)
+static void family_add(struct enc *e, struct family f, const struct toolset *of)
 {
 	struct cs_buf b CS_BUF_AUTO = CS_BUF(8192);
+	struct family *known;
 
-	if (!name_family(&f, &b) || family_find(e, &f) || !enc_grow(e, (void **)&e->families, e->n_families, &e->cap_families, sizeof f))
+	if (!name_family(&f, &b))
 		return;
-	f.text = x(e, "%s", cs_buf_text(&b));
-	slot_add(e, f.in, f.path, f.n);
-	e->families[e->n_families++] = f;
+	slot_add(e, f.in, f.path, f.n, of);
+	known = family_find(e, &f);
+	if (!known && !enc_grow(e, (void **)&e->families, e->n_families, &e->cap_families, sizeof f))
+		return;
+	if (!known) {
+		f.text = x(e, "%s", cs_buf_text(&b));
+		known = &e->families[e->n_families++];
+		*known = f;
+	}
+	toolset_add(e, &known->of, of);
 }
 
-void inside_collect(struct enc *e, const struct rl_term *t)
+void inside_collect(struct enc *e, const struct rl_term *t, const struct toolset *of)
 {
 	uint32_t n = fixed_steps(t);
 	struct family f = { .kind = FAM_AT, .in = kind_of(t), .path = t->path, .n = n };
@@ -75,9 +83,9 @@ void inside_collect(struct enc *e, const struct rl_term *t)
 		return;
 	f.rest = t->path + n + 1;
 	f.n_rest = t->steps - n - 1;
-	family_add(e, f);
+	family_add(e, f, of);
 	f = (struct family){ .kind = FAM_ENTRY, .in = f.in, .path = f.path, .n = n };
-	family_add(e, f);
+	family_add(e, f, of);
 }
 
 static struct family family_of_set(const struct rl_term *set)
@@ -95,10 +103,14 @@ static const struct rl_term *path_of_set(const struct rl_term *set)
 	return is_path(of) ? of : NULL;
 }
 
-void inside_collect_set(struct enc *e, const struct rl_term *set)
+bool inside_is_set(const struct rl_term *set)
 {
-	if (path_of_set(set))
-		family_add(e, family_of_set(set));
+	return path_of_set(set) != NULL;
+}
+
+void inside_collect_set(struct enc *e, const struct rl_term *set, const struct toolset *of)
+{
+	family_add(e, family_of_set(set), of);
 }
 
 /* ---- the places of their own ---- */
@@ -122,6 +134,9 @@ static void know(struct enc *e, struct family *f, const struct rl_step *by)
 {
 	struct rl_step *more;
 
+	slot_add(e, f->in, path_to(e, f, by, false), f->n + 1, &f->of);
+	if (f->n_rest)
+		slot_add(e, f->in, path_to(e, f, by, true), f->n + 1 + f->n_rest, &f->of);
 	for (uint32_t i = 0; i < f->n_known; i++)
 		if (by->key ? !strcmp(f->known[i].key, by->key) : f->known[i].index == by->index)
 			return;
@@ -133,9 +148,6 @@ static void know(struct enc *e, struct family *f, const struct rl_step *by)
 		memcpy(more, f->known, f->n_known * sizeof *more);
 	more[f->n_known++] = *by;
 	f->known = more;
-	slot_add(e, f->in, path_to(e, f, by, false), f->n + 1);
-	if (f->n_rest)
-		slot_add(e, f->in, path_to(e, f, by, true), f->n + 1 + f->n_rest);
 }
 
 static const struct json *schema_of(const struct enc *e, const struct family *f, uint32_t tool)
@@ -146,7 +158,7 @@ static const struct json *schema_of(const struct enc *e, const struct family *f,
 static void know_named(struct enc *e, struct family *f)
 {
 	for (uint32_t t = 0; t < e->n_tools && f->kind != FAM_ELEMENT && !f->wide; t++) {
-		const struct json *names = json_get(schema_at(schema_of(e, f, t), f->path, f->n).schema, "properties");
+		const struct json *names = !toolset_has(e, &f->of, t) ? NULL : json_get(schema_at(schema_of(e, f, t), f->path, f->n).schema, "properties");
 
 		for (uint32_t i = 0; json_is(names, JSON_OBJECT) && i < names->n && !f->wide; i++)
 			know(e, f, &(struct rl_step){ .key = names->members[i].key });
@@ -168,6 +180,7 @@ static struct place other_place(const struct enc *e, const struct family *f, uin
 	struct place p = schema_at(schema_of(e, f, tool), f->path, f->n), at;
 	bool whole, sure;
 
+	p.never |= !toolset_has(e, &f->of, tool);
 	if (p.never)
 		return p;
 	p = schema_other(p.schema, f->kind == FAM_ELEMENT);

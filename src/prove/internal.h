@@ -51,9 +51,15 @@ struct scope;
 
 enum slot_kind { SLOT_ARG, SLOT_RESULT };
 
+struct toolset {
+	bool *in; /* by index in enc */
+	uint32_t n;
+};
+
 /* A place in the arguments or the result that some rule looks at. */
 struct slot {
 	enum slot_kind kind;
+	struct toolset of;          /* of which tools: of the others it might as well not be there */
 	const char *path;           /* ".order.id", "[0]"; "" is all of it */
 	const struct rl_step *steps;
 	uint32_t n;
@@ -66,6 +72,7 @@ struct slot {
 struct family {
 	enum family_kind { FAM_ENTRY, FAM_AT, FAM_ELEMENT, FAM_VALUE } kind;
 	enum slot_kind in;
+	struct toolset of;
 	const struct rl_step *path; /* to the object or array: fixed */
 	uint32_t n;
 	const struct rl_step *rest; /* AT: below the entry, fixed */
@@ -149,6 +156,7 @@ struct enc {
 	bool settled; /* `okS` says which patterns a string can fit at once */
 	struct step *steps;
 	uint32_t n_steps, cap_steps;
+	bool every;        /* places are looked at whichever the tool is */
 	bool timed;        /* some rule has a window */
 	bool fail_results; /* some rule looks into what a failed call gave */
 	struct memo *memo;
@@ -209,8 +217,11 @@ enum { COMBOS_MAX = 1024 };
 bool combos_find(struct enc *e);
 
 /* ---- slots.c: what is looked at, and of which types it is ---- */
-void collect(struct enc *e, const struct rules *r);
-void slot_add(struct enc *e, enum slot_kind kind, const struct rl_step *steps, uint32_t n);
+void collect(struct enc *e, const struct policy *p);
+void slot_add(struct enc *e, enum slot_kind kind, const struct rl_step *steps, uint32_t n, const struct toolset *of);
+void slots_settle(struct enc *e); /* after collecting, before the first step */
+void toolset_add(struct enc *e, struct toolset *to, const struct toolset *more);
+bool toolset_has(const struct enc *e, const struct toolset *s, uint32_t tool);
 const struct slot *slot_find(const struct enc *e, enum slot_kind kind, const struct rl_step *steps, uint32_t n);
 bool path_text(const struct rl_step *steps, uint32_t n, struct cs_buf *b); /* false: it is computed */
 /* The schema of a place below one; `required`: it is always there. NULL schema: anything. */
@@ -227,9 +238,10 @@ ex slot_happens(struct enc *e, enum slot_kind kind, uint32_t step, uint32_t tool
 void slots_declare(struct enc *e, uint32_t step);
 
 /* ---- inside.c: keys, elements and paths that are computed ---- */
-void inside_collect(struct enc *e, const struct rl_term *t);          /* a path with a computed step */
-void inside_collect_set(struct enc *e, const struct rl_term *set);    /* what is asked for an element */
-void inside_settle(struct enc *e);                                    /* after collecting, before the first step */
+void inside_collect(struct enc *e, const struct rl_term *t, const struct toolset *of); /* a path with a computed step */
+bool inside_is_set(const struct rl_term *set);                        /* can be asked for an element */
+void inside_collect_set(struct enc *e, const struct rl_term *set, const struct toolset *of);
+void inside_settle(struct enc *e);
 /* What a path leads to in the arguments or the result of a step. */
 struct val inside_value(const struct scope *s, enum slot_kind kind, const struct rl_term *t, int step);
 /* Is it an element: p says whether that is known, b whether it is. False: has no encoding. */

@@ -191,10 +191,10 @@ static void add_places(struct plan *p, const struct json *v, uint32_t at, struct
 
 	ref_of(&e->arena, v, at, &r);
 	if (r.kind == REF_RESULT)
-		slot_add(e, SLOT_RESULT, joined(p, r.path, r.n, NULL, 0), r.n);
+		slot_add(e, SLOT_RESULT, joined(p, r.path, r.n, NULL, 0), r.n, NULL);
 	if (r.kind != REF_LITERAL || !has_ref(&e->arena, v, at)) {
 		if (n)
-			slot_add(e, SLOT_ARG, joined(p, path, n, NULL, 0), n);
+			slot_add(e, SLOT_ARG, joined(p, path, n, NULL, 0), n, NULL);
 		return;
 	}
 	for (uint32_t i = 0; n < PATH_MAX_STEPS && i < v->n; i++) {
@@ -221,7 +221,7 @@ static void add_result_places(struct plan *p, uint32_t at)
 				break;
 			ref_of(&e->arena, v, at, &r);
 			if (r.kind == REF_RESULT && r.n + s.n - k - 1 < PATH_MAX_STEPS)
-				slot_add(e, SLOT_RESULT, joined(p, r.path, r.n, s.steps + k + 1, s.n - k - 1), r.n + s.n - k - 1);
+				slot_add(e, SLOT_RESULT, joined(p, r.path, r.n, s.steps + k + 1, s.n - k - 1), r.n + s.n - k - 1, NULL);
 		}
 	}
 }
@@ -412,6 +412,7 @@ static void judge_all(struct plan *p)
 			add_places(p, json_get(&p->steps->items[i], "args"), i, path, 0);
 	for (uint32_t i = p->n; i-- > 0;) /* what step 3 takes from 2 may come from 1 */
 		add_result_places(p, i);
+	p->j.e.every = true; /* the plan says which tool it is, and fixes every place */
 	enc_settle(&p->j.e);
 	if (!enc_steps(&p->j.e, p->n)) {
 		tell_undecided(p, 0, "the rules are too many for this plan");

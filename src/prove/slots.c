@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-/* ---- collecting ---- */
-
 bool path_text(const struct rl_step *steps, uint32_t n, struct cs_buf *b)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -39,56 +37,153 @@ const struct slot *slot_find(const struct enc *e, enum slot_kind kind, const str
 	return path_text(steps, n, &b) ? seek(e, kind, cs_buf_text(&b)) : NULL;
 }
 
-void slot_add(struct enc *e, enum slot_kind kind, const struct rl_step *steps, uint32_t n)
+/* ---- sets of tools ---- */
+
+void toolset_add(struct enc *e, struct toolset *to, const struct toolset *more)
+{
+	if (more->n > to->n) {
+		bool *in = cs_arena_get(&e->arena, more->n, sizeof *in);
+
+		if (!in)
+			return;
+		if (to->n)
+			memcpy(in, to->in, to->n * sizeof *in);
+		*to = (struct toolset){ .in = in, .n = more->n };
+	}
+	for (uint32_t i = 0; i < more->n; i++)
+		to->in[i] |= more->in[i];
+}
+
+bool toolset_has(const struct enc *e, const struct toolset *s, uint32_t tool)
+{
+	return e->every || (tool < s->n && s->in[tool]);
+}
+
+static struct toolset toolset_of(struct enc *e, const struct policy *p, const struct rl_call *c)
+{
+	struct toolset s = { .in = cs_arena_get(&e->arena, e->n_tools + 1, sizeof *s.in), .n = 0 };
+
+	if (!s.in)
+		return s;
+	s.n = e->n_tools;
+	for (uint32_t i = 0; c && i < c->tools.n; i++)
+		s.in[p->tool[c->tools.ids[i]]] = true;
+	return s;
+}
+
+/* ---- places ---- */
+
+static struct slot *new_slot(struct enc *e, enum slot_kind kind, const char *path)
+{
+	if (!enc_grow(e, (void **)&e->slots, e->n_slots, &e->cap_slots, sizeof *e->slots))
+		return NULL;
+	e->slots[e->n_slots] = (struct slot){ .kind = kind, .path = x(e, "%s", path) };
+	return &e->slots[e->n_slots++];
+}
+
+void slot_add(struct enc *e, enum slot_kind kind, const struct rl_step *steps, uint32_t n, const struct toolset *of)
 {
 	struct cs_buf b CS_BUF_AUTO = CS_BUF(4096);
+	struct slot *s;
 
-	if (!path_text(steps, n, &b) || seek(e, kind, cs_buf_text(&b)))
+	if ((n && !steps) || !path_text(steps, n, &b))
 		return;
-	if (e->n_slots == e->cap_slots) {
-		uint32_t cap = e->n_slots ? e->n_slots * 2 : 16;
-		struct slot *more = cs_arena_get(&e->arena, cap, sizeof *more);
-
-		if (!more)
+	s = seek(e, kind, cs_buf_text(&b));
+	if (!s) {
+		s = new_slot(e, kind, cs_buf_text(&b));
+		if (!s)
 			return;
-		if (e->n_slots)
-			memcpy(more, e->slots, e->n_slots * sizeof *more);
-		e->slots = more;
-		e->cap_slots = cap;
+		s->steps = steps;
+		s->n = n;
 	}
-	e->slots[e->n_slots++] = (struct slot){
-		.kind = kind, .path = x(e, "%s", cs_buf_text(&b)), .steps = steps, .n = n,
-	};
+	if (of)
+		toolset_add(e, &s->of, of);
 }
 
-static void collect_formula(struct enc *e, const struct rl_formula *f);
-
-static void collect_call(struct enc *e, const struct rl_call *c)
+static bool lies_in(const struct slot *in, const struct slot *out)
 {
+	return in->kind == out->kind && out->n < in->n && !strncmp(in->path, out->path, strlen(out->path));
+}
+
+/* Where something in it is looked at, it is too. */
+void slots_settle(struct enc *e)
+{
+	for (uint32_t i = 0; i < e->n_slots; i++)
+		for (uint32_t k = 0; k < e->n_slots; k++)
+			if (lies_in(&e->slots[i], &e->slots[k]))
+				toolset_add(e, &e->slots[k].of, &e->slots[i].of);
+}
+
+/* ---- collecting ---- */
+
+struct reader {
+	struct enc *e;
+	const struct policy *p;
+	struct toolset of; /* the call whose arguments or result are meant */
+};
+
+static void collect_formula(const struct reader *r, const struct rl_formula *f);
+
+static void collect_call(const struct reader *r, const struct rl_call *c)
+{
+	struct toolset of = toolset_of(r->e, r->p, c);
+
 	for (uint32_t i = 0; c && i < c->n_args; i++) {
-		slot_add(e, SLOT_ARG, c->args[i].path, c->args[i].steps);
+		slot_add(r->e, SLOT_ARG, c->args[i].path, c->args[i].steps, &of);
 		if (c->args[i].kind == RL_ARG_PATTERN)
-			pred_of(e, (struct pred){ .pattern = c->args[i].pattern });
+			pred_of(r->e, (struct pred){ .pattern = c->args[i].pattern });
 	}
 }
 
-static void collect_term(struct enc *e, const struct rl_term *t)
+/* last(CALL) and sum(CALL, ARG) speak of other calls than the present one. */
+static struct toolset meant(const struct reader *r, const struct rl_term *t)
 {
+	return t->kind == RL_T_LAST || t->kind == RL_T_SUM ? toolset_of(r->e, r->p, t->call) : r->of;
+}
+
+static void collect_path(const struct reader *r, const struct rl_term *t)
+{
+	struct toolset of = meant(r, t);
+
+	switch (t->kind) {
+	case RL_T_ARG: case RL_T_SUM: case RL_T_FROM: case RL_T_SHELL: case RL_T_EFFECT_OF:
+		slot_add(r->e, SLOT_ARG, t->path, t->steps, &of);
+		break;
+	case RL_T_RESULT: case RL_T_LAST:
+		slot_add(r->e, SLOT_RESULT, t->path, t->steps, &of);
+		break;
+	default:
+		return;
+	}
+	if (t->kind == RL_T_ARG || t->kind == RL_T_RESULT || t->kind == RL_T_LAST)
+		inside_collect(r->e, t, &of);
+}
+
+static void collect_term(const struct reader *r, const struct rl_term *t)
+{
+	struct reader other = *r;
+
 	if (!t)
 		return;
-	if (t->kind == RL_T_ARG || t->kind == RL_T_SUM || t->kind == RL_T_FROM || t->kind == RL_T_SHELL || t->kind == RL_T_EFFECT_OF)
-		slot_add(e, SLOT_ARG, t->path, t->steps);
-	if (t->kind == RL_T_RESULT || t->kind == RL_T_LAST)
-		slot_add(e, SLOT_RESULT, t->path, t->steps);
-	if (t->kind == RL_T_ARG || t->kind == RL_T_RESULT || t->kind == RL_T_LAST)
-		inside_collect(e, t);
-	e->timed |= t->within_ms > 0;
-	collect_call(e, t->call);
-	collect_term(e, t->a);
-	collect_term(e, t->b);
-	collect_formula(e, t->past);
+	collect_path(r, t);
+	r->e->timed |= t->within_ms > 0;
+	collect_call(r, t->call);
+	other.of = meant(r, t);
+	collect_term(&other, t->a);
+	collect_term(r, t->b);
+	collect_formula(r, t->past);
 	for (uint32_t i = 0; i < t->steps; i++)
-		collect_term(e, t->path[i].term);
+		collect_term(r, t->path[i].term);
+}
+
+static void collect_set(const struct reader *r, const struct rl_term *set)
+{
+	struct toolset of;
+
+	if (!inside_is_set(set))
+		return;
+	of = meant(r, set->kind == RL_T_KEYS || set->kind == RL_T_VALUES ? set->a : set);
+	inside_collect_set(r->e, set, &of);
 }
 
 static const char *const_text(const struct rl_term *t)
@@ -117,19 +212,25 @@ static void collect_classes(struct enc *e, const struct rl_term *from, const str
 			add_class(e, json_str(&with->value->items[i]));
 }
 
-static void collect_formula(struct enc *e, const struct rl_formula *f)
+static void collect_formula(const struct reader *r, const struct rl_formula *f)
 {
+	struct enc *e = r->e;
+	struct reader event = *r;
+
 	if (!f)
 		return;
-	collect_formula(e, f->a);
-	collect_formula(e, f->b);
-	collect_term(e, f->l);
-	collect_term(e, f->r);
-	collect_call(e, f->call);
-	collect_formula(e, f->where);
+	collect_formula(r, f->a);
+	collect_formula(r, f->b);
+	collect_term(r, f->l);
+	collect_term(r, f->r);
+	collect_call(r, f->call);
+	if (f->where) {
+		event.of = toolset_of(e, r->p, f->call);
+		collect_formula(&event, f->where);
+	}
 	e->fail_results |= f->op == RL_EVENT && f->event == RL_EV_FAIL && f->where;
 	for (uint32_t i = 0; i < f->n_seq; i++)
-		collect_formula(e, f->seq[i]);
+		collect_formula(r, f->seq[i]);
 	if (f->op == RL_MATCHES && f->l->kind != RL_T_TOOL)
 		pred_of(e, (struct pred){ .pattern = f->pattern });
 	if (f->op == RL_CONTAINS && const_text(f->r))
@@ -139,22 +240,27 @@ static void collect_formula(struct enc *e, const struct rl_formula *f)
 		pred_of(e, pred_rooted(e));
 	}
 	if (f->op == RL_IN)
-		inside_collect_set(e, f->r);
+		collect_set(r, f->r);
 	if (f->op == RL_CONTAINS)
-		inside_collect_set(e, f->l);
+		collect_set(r, f->l);
 	collect_classes(e, f->l, f->r);
 	collect_classes(e, f->r, f->l);
 }
 
-void collect(struct enc *e, const struct rules *r)
+void collect(struct enc *e, const struct policy *p)
 {
-	for (uint32_t i = 0; i < r->n_rules; i++) {
-		collect_call(e, r->rules[i].call);
-		collect_formula(e, r->rules[i].where);
-		collect_formula(e, r->rules[i].unless);
+	const struct rules *rules = p->r;
+	struct reader r = { .e = e, .p = p };
+
+	for (uint32_t i = 0; i < rules->n_rules; i++) {
+		r.of = toolset_of(e, p, rules->rules[i].call);
+		collect_call(&r, rules->rules[i].call);
+		collect_formula(&r, rules->rules[i].where);
+		collect_formula(&r, rules->rules[i].unless);
 	}
-	for (uint32_t i = 0; i < r->n_asserts; i++)
-		collect_formula(e, r->asserts[i].past);
+	r.of = (struct toolset){ .n = 0 };
+	for (uint32_t i = 0; i < rules->n_asserts; i++)
+		collect_formula(&r, rules->asserts[i].past);
 }
 
 /* ---- schemas ---- */
@@ -268,6 +374,8 @@ unsigned schema_types(const struct json *schema, bool *ret_whole)
 
 static struct place place_of(const struct enc *e, const struct slot *s, uint32_t tool)
 {
+	if (!toolset_has(e, &s->of, tool))
+		return (struct place){ .never = true };
 	return schema_at(s->kind == SLOT_ARG ? e->tools[tool].input : e->tools[tool].output, s->steps, s->n);
 }
 
@@ -395,7 +503,7 @@ static void tie(struct enc *e, uint32_t step)
 
 			if (later_element(in, out))
 				x_assert(e, x(e, "(=> %s %s)", a->p, b->p));
-			if (in->kind != out->kind || out->n >= in->n || strncmp(in->path, out->path, strlen(out->path)) != 0)
+			if (!lies_in(in, out))
 				continue;
 			x_assert(e, x(e, "(=> %s %s)", a->p, x_and(e, b->p, val_is(e, b, in->steps[out->n].key ? T_OBJ : T_ARR))));
 		}

@@ -39,7 +39,7 @@ int enc_policy(struct enc *e, const struct rules *r, const char *prefix, struct 
 	for (uint32_t i = 0; i < r->n_tools; i++)
 		map[i] = tool_index(e, &r->tools[i]);
 	*ret = (struct policy){ .r = r, .tool = map, .prefix = prefix };
-	collect(e, r);
+	collect(e, ret);
 	for (uint32_t i = 0; i <= r->n_rules; i++)
 		cs_buf_fmt(e->out, "(declare-const %s%u Bool)\n", prefix, i);
 	return 0;
@@ -95,6 +95,7 @@ static bool declare_step(struct enc *e, uint32_t i)
 void enc_settle(struct enc *e)
 {
 	inside_settle(e);
+	slots_settle(e);
 	words_settle(e);
 }
 
