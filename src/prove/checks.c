@@ -55,7 +55,7 @@ static void tell_tool(struct job *j, struct goal *g)
 		put_open(j, f, g);
 		f->text = "can it be called?";
 	} else {
-		const char *const *rules = blame(j, g);
+		const char *const *rules = blame(j, g, true);
 		bool several = rules && rules[0] && rules[1];
 
 		f->outcome = PROVE_FOUND;
@@ -140,26 +140,44 @@ static bool change_verify(struct job *j, const struct goal *g, struct trace *t)
 	return with.legal && with.verdict != without.verdict;
 }
 
-/* The rules that say the same or more wherever this one fires. */
-static ex cover_target(struct job *j, const struct goal *g, uint32_t k)
+/* It fires, and none of the rules that say the same or more. */
+static ex bare_target(struct job *j, const struct goal *g, uint32_t k)
 {
 	struct enc *e = &j->e;
 	ex all = fires_after(j, g->index, k);
-	bool end = at_end(j, g->index);
 
 	for (uint32_t i = 0; i < j->p.r->n_rules; i++)
-		if (i != g->index && at_end(j, i) == end && j->p.r->rules[i].verb >= j->p.r->rules[g->index].verb)
+		if (i != g->index && at_end(j, i) == at_end(j, g->index) && j->p.r->rules[i].verb >= j->p.r->rules[g->index].verb)
 			all = x_and(e, all, x(e, "(=> %s %s)", switch_of(e, &j->p, i), x_not(e, fires_after(j, i, k))));
-	/* The steps before are legal whichever switches are off. */
-	for (uint32_t i = 0; i + !end < k; i++)
+	return all;
+}
+
+/* The same after steps that are legal whichever switches are off. */
+static ex cover_target(struct job *j, const struct goal *g, uint32_t k)
+{
+	struct enc *e = &j->e;
+	ex all = bare_target(j, g, k);
+
+	for (uint32_t i = 0; i + !at_end(j, g->index) < k; i++)
 		all = x_and(e, all, x_not(e, verdict_at_least(e, &j->p, (int)i, false, RULES_DENY)));
 	return all;
+}
+
+/* The rules that say the same or more wherever this one fires. */
+static const char *const *covered_by(struct job *j, const struct goal *g)
+{
+	struct goal cover = { .target = bare_target, .index = g->index, .least = g->least, .most = g->most };
+	const char *const *rules = blame(j, &cover, /* legal= */ false);
+
+	if (rules)
+		return rules;
+	cover.target = cover_target;
+	return blame(j, &cover, /* legal= */ true);
 }
 
 static void tell_change(struct job *j, struct goal *g)
 {
 	const struct rl_rule *r = &j->p.r->rules[g->index];
-	struct goal cover = { .target = cover_target, .index = g->index, .least = g->least, .most = g->most };
 	struct prove_finding *f;
 	const char *const *rules;
 
@@ -172,9 +190,9 @@ static void tell_change(struct job *j, struct goal *g)
 		f->text = "does it change anything?";
 		return;
 	}
-	rules = blame(j, &cover);
+	rules = covered_by(j, g);
 	f->rules = rules && rules[0] ? rules : NULL;
-	f->text = f->rules ? report_text(j, "changes nothing within %u steps: whenever it fires, %s %s too", g->most, names_text(j, rules), rules[1] ? "do" : "does") :
+	f->text = f->rules ? report_text(j, "changes nothing within %u steps: whenever it fires, %s%s does too", g->most, rules[1] ? "one of " : "", names_text(j, rules)) :
 			     report_text(j, "changes nothing within %u steps: the verdict is the same without it", g->most);
 }
 
@@ -211,6 +229,7 @@ static void check_rules(struct job *j)
 			change[live] = fire[i];
 			change[live].target = change_target;
 			change[live].verify = change_verify;
+			change[live].often_never = true;
 			change[live].state = GOAL_NONE;
 			change[live++].skip = 0;
 		}
@@ -262,7 +281,7 @@ static void check_obligation(struct job *j, uint32_t rule)
 		put_open(j, f, &g);
 		f->text = "can a session end after it has become due?";
 	} else if (g.state == GOAL_NONE) {
-		rules = blame(j, &g);
+		rules = blame(j, &g, true);
 		f->outcome = PROVE_FOUND;
 		f->rules = rules && rules[0] ? rules : NULL;
 		f->text = report_text(j, "once it is due no session can end within %u steps%s%s", g.most, f->rules ? ": because of " : "", names_text(j, rules));
@@ -309,7 +328,7 @@ static void tell_assert(struct job *j, const struct rl_assert *a, struct goal *g
 		f->outcome = a->reachable ? PROVE_FOUND : PROVE_FINE;
 		f->text = report_text(j, "%s within %u steps", a->reachable ? "does not hold: unreachable" : "holds: unreachable", g->most);
 		if (a->reachable) {
-			const char *const *rules = blame(j, g);
+			const char *const *rules = blame(j, g, true);
 
 			f->rules = rules && rules[0] ? rules : NULL;
 			if (f->rules)
@@ -432,7 +451,8 @@ int prove_against(const struct rules *r, const struct rules *old, const struct p
 		n = j.e.n_tools + 1;
 		goals = cs_calloc(n, sizeof *goals);
 		for (uint32_t i = 0; i < n; i++)
-			goals[i] = (struct goal){ .target = wider_target, .verify = wider_verify, .index = i, .least = i + 1 < n, .most = j.depth, .last_legal = i + 1 == n };
+			goals[i] = (struct goal){ .target = wider_target, .verify = wider_verify, .index = i, .least = i + 1 < n, .most = j.depth, .last_legal = i + 1 == n,
+						 .often_never = true };
 		search(&j, goals, n);
 		for (uint32_t i = 0; i < n; i++)
 			tell_wider(&j, &goals[i], old->name);

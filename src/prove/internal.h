@@ -361,6 +361,7 @@ struct goal {
 	const void *arg;
 	uint32_t least, most;  /* steps */
 	bool last_legal;       /* the last call is let through as well */
+	bool often_never;      /* it is likely that nothing does, whether the calls before are let through or not: ask that first */
 	/* What was found. */
 	enum { GOAL_NONE, GOAL_REACHED, GOAL_UNDECIDED } state; /* NONE: no trace does, to `most` steps */
 	uint32_t k;
@@ -373,8 +374,9 @@ int job_start(struct job *j, const struct prove_options *o, struct prove_report 
 void job_end(struct job *j);
 /* The shortest trace for each. */
 void search(struct job *j, struct goal *goals, uint32_t n);
-/* Which rules it is due to that no trace reaches the goal: none of them can be left out. Ends with NULL; NULL: not known. */
-const char *const *blame(struct job *j, struct goal *g);
+/* Which rules it is due to that no trace reaches the goal: none of them can be left out. Ends with NULL; NULL: not known.
+ * Without `legal`, that no trace does, be it legal or not. */
+const char *const *blame(struct job *j, struct goal *g, bool legal);
 /* "name, name and name" */
 const char *names_text(struct job *j, const char *const *names);
 /* A literal that implies it. */

@@ -355,7 +355,7 @@ static void tell_never(struct plan *p, uint32_t i, struct goal *legal)
 		add(p, i, PROVE_FOUND, "never legal")->text = "never legal: it does not fit its tool's schema, or what it refers to is never there";
 		return;
 	}
-	rules = blame(&p->j, legal);
+	rules = blame(&p->j, legal, true);
 	f = add(p, i, PROVE_FOUND, "never legal");
 	f->rules = rules && rules[0] ? rules : NULL;
 	f->text = report_text(&p->j, "can never be legal%s%s", f->rules ? ": because of " : "", names_text(&p->j, rules));

@@ -132,6 +132,12 @@ enum solver_answer ask_legal(struct job *j, const bool *off, uint32_t n, const e
 	return a;
 }
 
+/* All rules on, and nothing said about what was let through before: if the answer is no, it is no in every legal trace. */
+static enum solver_answer ask_any(struct job *j, const bool *off, ex q)
+{
+	return ask_legal(j, off, 0, &q, 1);
+}
+
 static const char *why_not(const struct job *j)
 {
 	return j->e.arena.over ? "the rules are too many for this depth" : solver_why(j->s);
@@ -229,6 +235,19 @@ static bool take_models(struct job *j, struct goal *goals, uint32_t n, uint32_t 
 	return some;
 }
 
+/* Those that no trace reaches, legal or not, need not be asked about together with what is legal. */
+static void set_aside(struct job *j, struct goal *goals, uint32_t n, uint32_t k, ex *t)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (!t[i] || !goals[i].often_never)
+			continue;
+		if (ask_any(j, NULL, literal(j, t[i])) == SOLVER_UNSAT)
+			goals[i].skip = k + 1;
+		else
+			goals[i].often_never = false; /* nor, most likely, after more steps */
+	}
+}
+
 static void search_at(struct job *j, struct goal *goals, uint32_t n, uint32_t k, bool last)
 {
 	ex *t = cs_calloc(n + 1, sizeof *t);
@@ -242,6 +261,8 @@ static void search_at(struct job *j, struct goal *goals, uint32_t n, uint32_t k,
 		free(t);
 		return;
 	}
+	if (targets(j, goals, n, k, last, t))
+		set_aside(j, goals, n, k, t);
 	while (targets(j, goals, n, k, last, t)) {
 		ex q = literal(j, any_of(j, t, n));
 
@@ -272,7 +293,7 @@ void search(struct job *j, struct goal *goals, uint32_t n)
 /* ---- blame ---- */
 
 /* Is the goal out of reach with these rules off? */
-static enum solver_answer reach(struct job *j, struct goal *g, const bool *off, bool *core)
+static enum solver_answer reach(struct job *j, struct goal *g, const bool *off, bool *core, bool legal)
 {
 	for (uint32_t k = g->least; k <= g->most; k++) {
 		ex q;
@@ -281,7 +302,7 @@ static enum solver_answer reach(struct job *j, struct goal *g, const bool *off, 
 		if (!enc_steps(&j->e, k))
 			return SOLVER_UNKNOWN;
 		q = literal(j, x_name(&j->e, "Bool", g->target(j, g, k)));
-		a = ask_legal(j, off, legal_steps(g, k), &q, 1);
+		a = legal ? ask_legal(j, off, legal_steps(g, k), &q, 1) : ask_any(j, off, q);
 		if (a != SOLVER_UNSAT)
 			return a;
 		if (core) {
@@ -309,24 +330,32 @@ static const char *const *names_of(struct job *j, const bool *in)
 	return names;
 }
 
-const char *const *blame(struct job *j, struct goal *g)
+static uint32_t count(const bool *in, uint32_t n)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		found += in[i];
+	return found;
+}
+
+const char *const *blame(struct job *j, struct goal *g, bool legal)
 {
 	uint32_t n = j->p.r->n_rules + 1;
 	bool *off = cs_calloc(n, sizeof *off), *core = cs_calloc(n, sizeof *core);
 	const char *const *names = NULL;
 
 	cs_arena_reset(&j->scratch);
-	if (reach(j, g, off, core) == SOLVER_UNSAT) {
+	if (reach(j, g, off, core, legal) == SOLVER_UNSAT) {
 		for (uint32_t i = 0; i < n; i++)
 			off[i] = !core[i];
-		for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t i = 0; i < n && (legal || count(core, n) > 1); i++) {
 			if (off[i])
 				continue;
 			off[i] = true; /* can it be done without? */
-			off[i] = reach(j, g, off, NULL) == SOLVER_UNSAT;
-		}
-		for (uint32_t i = 0; i < n; i++)
+			off[i] = reach(j, g, off, NULL, legal) == SOLVER_UNSAT;
 			core[i] = !off[i];
+		}
 		names = names_of(j, core);
 	}
 	free(off);
