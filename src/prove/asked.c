@@ -71,6 +71,12 @@ static void key_formula(struct cs_buf *b, const struct rl_formula *f)
 
 /* ---- one variable for each ---- */
 
+/* What an unknown comparison is due to, if anything is: an argument or a result that is not there. */
+static bool may_be_absent(const struct rl_term *t)
+{
+	return t && (t->kind == RL_T_ARG || t->kind == RL_T_RESULT || t->kind == RL_T_LAST || t->kind == RL_T_SESSION);
+}
+
 static struct asked *find(const struct scope *s, enum asked_kind kind, const char *key)
 {
 	for (struct asked *a = s->e->asked; a; a = a->next)
@@ -93,6 +99,20 @@ static struct asked *add(const struct scope *s, enum asked_kind kind, const char
 	return a;
 }
 
+/* Known only where both sides are there; in a trace that is `plain`, not at all. */
+static struct tv new_answer(const struct scope *s, const struct rl_formula *f)
+{
+	struct enc *e = s->e;
+	ex known = x_fresh(e, "Bool", "u"), value = x_fresh(e, "Bool", "u");
+
+	x_assert(e, x(e, "(not (and plain %s))", known));
+	if (may_be_absent(f->l))
+		known = x_and(e, known, term(s, f->l).p);
+	if (may_be_absent(f->r))
+		known = x_and(e, known, term(s, f->r).p);
+	return tv_of(e, known, value);
+}
+
 struct tv asked_formula(const struct scope *s, const struct rl_formula *f)
 {
 	struct cs_buf key CS_BUF_AUTO = CS_BUF(1 << 20);
@@ -102,7 +122,7 @@ struct tv asked_formula(const struct scope *s, const struct rl_formula *f)
 	a = find(s, ASKED_FORMULA, cs_buf_text(&key));
 	if (!a) {
 		a = add(s, ASKED_FORMULA, cs_buf_text(&key));
-		a->tv = tv_free(s->e);
+		a->tv = new_answer(s, f);
 	}
 	return a->tv;
 }
@@ -140,6 +160,8 @@ struct val asked_term(const struct scope *s, const struct rl_term *t)
 
 		if (kind == ASKED_SHELL)
 			v.p = x_and(s->e, v.p, there(s, t->a));
+		if (kind == ASKED_TERM)
+			x_assert(s->e, x(s->e, "(not (and plain %s))", v.p));
 		a = add(s, kind, cs_buf_text(&key));
 		a->val = v;
 		a->name = t->name;

@@ -249,6 +249,23 @@ static struct tv contains(const struct scope *s, const struct rl_formula *f)
 	return (struct tv){ .t = x_name(e, "Bool", r.t), .f = x_name(e, "Bool", r.f) };
 }
 
+/* Below a relative directory.  A path without detours is below it by its text; of one with them the monitor knows. */
+static struct tv under_relative(const struct scope *s, const struct rl_formula *f, const struct val *v, const char *base)
+{
+	struct enc *e = s->e;
+	struct tv relative, odd, below, asked = asked_formula(s, f);
+	ex straight;
+
+	if (!v->s)
+		return no;
+	relative = predicate(s, v, pred_relative(e));
+	odd = predicate(s, v, pred_detour(e));
+	below = strcmp(base, ".") ? predicate(s, v, pred_below(e, base)) : yes;
+	straight = x_and(e, relative.t, odd.f);
+	return (struct tv){ .t = x_or(e, x_and(e, straight, below.t), x_and(e, x_and(e, relative.t, odd.t), asked.t)),
+			    .f = x_or(e, x_and(e, straight, below.f), x_and(e, x_and(e, relative.t, odd.t), asked.f)) };
+}
+
 /* Of a path that begins with / the text says where it is; others are left to the monitor. */
 static struct tv under(const struct scope *s, const struct rl_formula *f)
 {
@@ -256,9 +273,11 @@ static struct tv under(const struct scope *s, const struct rl_formula *f)
 	struct val v;
 	struct tv below, rooted;
 
-	if (!base || base[0] != '/')
+	if (!base || !(base[0] == '/' || pred_is_plain_path(base)))
 		return asked_formula(s, f);
 	v = term(s, f->l);
+	if (base[0] != '/')
+		return of_strings(s, f, &v, under_relative(s, f, &v, base));
 	below = predicate(s, &v, (struct pred){ .under = base });
 	rooted = predicate(s, &v, pred_rooted(s->e));
 	return of_strings(s, f, &v, (struct tv){ .t = x_and(s->e, rooted.t, below.t), .f = x_and(s->e, rooted.t, below.f) });

@@ -17,7 +17,8 @@
  * What has no encoding (provenance, shell classes, lengths, loops over elements, computed indexes)
  * is a free variable, one for each place and step: everything that can happen can
  * happen in the model, too.  So "no" from the solver is a proof, and "yes" is a
- * conjecture that the monitor itself is asked about (trace.c).
+ * conjecture that the monitor itself is asked about (trace.c).  Under the assumption
+ * `plain` none of these is known, which gives traces that are more likely to hold up.
  */
 #pragma once
 #include "base/arena.h"
@@ -204,6 +205,10 @@ ex word_of(struct enc *e, const char *s, size_t len);
 uint32_t pred_of(struct enc *e, struct pred p);
 struct pred pred_part(struct enc *e, const char *part); /* has this in it */
 struct pred pred_rooted(struct enc *e);                 /* begins with / */
+struct pred pred_relative(struct enc *e);               /* a path that does not */
+struct pred pred_detour(struct enc *e);                 /* has . or .. or an empty part */
+struct pred pred_below(struct enc *e, const char *base); /* is a plain relative path or begins with it */
+bool pred_is_plain_path(const char *base);              /* "." or a relative one without detours */
 ex pred_holds(struct enc *e, uint32_t pred, ex string);
 bool pred_test(const struct pred *p, const char *s, size_t len);
 /* After all rules were collected: which predicates can go together. */
@@ -367,7 +372,7 @@ struct goal {
 	uint32_t k;
 	const char *trace, *why;
 	struct replay replay;
-	uint32_t skip; /* private: do not ask at this k again */
+	uint32_t skip, again; /* private, each k + 1: do not ask there any more; its trace there did not hold up */
 };
 
 int job_start(struct job *j, const struct prove_options *o, struct prove_report *report, struct cs_err *err);

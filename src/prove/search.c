@@ -166,7 +166,7 @@ static void take_trace(struct job *j, struct goal *g, struct trace *t)
 {
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(1 << 20);
 
-	g->skip = t->n + 1;
+	g->skip = g->again = t->n + 1;
 	g->replay = (struct replay){ 0 };
 	if (!g->verify(j, g, t)) {
 		undecided(g, "the trace found does not hold up: it needs something that has no encoding");
@@ -248,6 +248,23 @@ static void set_aside(struct job *j, struct goal *goals, uint32_t n, uint32_t k,
 	}
 }
 
+/* Once more for those whose trace did not hold up, without anything that has no encoding. */
+static void search_plain(struct job *j, struct goal *goals, uint32_t n, uint32_t k, bool last)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct goal *g = &goals[i];
+		ex more[2] = { NULL, "plain" }, t;
+
+		if (g->state != GOAL_UNDECIDED || g->again != k + 1 || g->last_legal != last)
+			continue;
+		t = x_name(&j->e, "Bool", g->target(j, g, k));
+		more[0] = literal(j, t);
+		cs_arena_reset(&j->scratch);
+		if (ask_legal(j, NULL, legal_steps(g, k), more, 2) == SOLVER_SAT)
+			take_models(j, g, 1, k, &t);
+	}
+}
+
 static void search_at(struct job *j, struct goal *goals, uint32_t n, uint32_t k, bool last)
 {
 	ex *t = cs_calloc(n + 1, sizeof *t);
@@ -275,6 +292,7 @@ static void search_at(struct job *j, struct goal *goals, uint32_t n, uint32_t k,
 				undecided(&goals[i], why_not(j));
 		break;
 	}
+	search_plain(j, goals, n, k, last);
 	free(t);
 }
 

@@ -239,6 +239,12 @@ static void collect_formula(const struct reader *r, const struct rl_formula *f)
 		pred_of(e, (struct pred){ .under = const_text(f->r) });
 		pred_of(e, pred_rooted(e));
 	}
+	if ((f->op == RL_UNDER || f->op == RL_OUTSIDE) && const_text(f->r) && pred_is_plain_path(const_text(f->r))) {
+		pred_of(e, pred_relative(e));
+		pred_of(e, pred_detour(e));
+		if (strcmp(const_text(f->r), ".") != 0)
+			pred_of(e, pred_below(e, const_text(f->r)));
+	}
 	if (f->op == RL_IN)
 		collect_set(r, f->r);
 	if (f->op == RL_CONTAINS)

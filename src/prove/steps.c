@@ -9,7 +9,7 @@ enum { ARENA_MAX = 512 << 20, PAIRWISE = 40 };
 void enc_init(struct enc *e, struct cs_buf *out)
 {
 	*e = (struct enc){ .arena = CS_ARENA(ARENA_MAX), .out = out };
-	cs_buf_str(out, "(declare-sort S 0)\n(declare-sort O 0)\n(declare-const t_end Int)\n");
+	cs_buf_str(out, "(declare-sort S 0)\n(declare-sort O 0)\n(declare-const t_end Int)\n(declare-const plain Bool)\n");
 }
 
 void enc_done(struct enc *e)

@@ -89,18 +89,23 @@ static struct pred own_pattern(struct enc *e, const char *text)
 	return p;
 }
 
+static void quote(struct cs_buf *b, const char *text)
+{
+	for (; *text; text++) {
+		bool sign = !(*text & 0x80) && !(*text >= '0' && *text <= '9') && !(*text >= 'a' && *text <= 'z') && !(*text >= 'A' && *text <= 'Z');
+
+		if (sign)
+			cs_buf_char(b, '\\');
+		cs_buf_char(b, *text);
+	}
+}
+
 struct pred pred_part(struct enc *e, const char *part)
 {
 	struct cs_buf b CS_BUF_AUTO = CS_BUF(1 << 16);
 
 	cs_buf_str(&b, ".*");
-	for (; *part; part++) {
-		bool sign = !(*part & 0x80) && !(*part >= '0' && *part <= '9') && !(*part >= 'a' && *part <= 'z') && !(*part >= 'A' && *part <= 'Z');
-
-		if (sign)
-			cs_buf_char(&b, '\\');
-		cs_buf_char(&b, *part);
-	}
+	quote(&b, part);
 	cs_buf_str(&b, ".*");
 	return own_pattern(e, cs_buf_text(&b));
 }
@@ -108,6 +113,45 @@ struct pred pred_part(struct enc *e, const char *part)
 struct pred pred_rooted(struct enc *e)
 {
 	return own_pattern(e, "/.*");
+}
+
+/* As the monitor splits paths (eval_compare.c of the rules): nothing, and ~, are no place that is known. */
+struct pred pred_relative(struct enc *e)
+{
+	return own_pattern(e, "[^/~].*");
+}
+
+struct pred pred_detour(struct enc *e)
+{
+	return own_pattern(e, "(.*/)?(\\.\\.?)?(/.*)?");
+}
+
+struct pred pred_below(struct enc *e, const char *base)
+{
+	struct cs_buf b CS_BUF_AUTO = CS_BUF(1 << 16);
+
+	quote(&b, base);
+	cs_buf_str(&b, "(/.*)?");
+	return own_pattern(e, cs_buf_text(&b));
+}
+
+bool pred_is_plain_path(const char *base)
+{
+	const char *part = base;
+
+	if (!strcmp(base, "."))
+		return true;
+	if (*base == '~')
+		return false;
+	for (;; part++) {
+		size_t n = strcspn(part, "/");
+
+		if (!n || (part[0] == '.' && (n == 1 || (n == 2 && part[1] == '.'))))
+			return false;
+		part += n;
+		if (!*part)
+			return true;
+	}
 }
 
 ex pred_holds(struct enc *e, uint32_t pred, ex string)
