@@ -122,14 +122,14 @@ static struct tv both(struct enc *e, struct tv a, const struct scope *s, const s
 	return f ? tv_and(e, a, formula(s, f)) : a;
 }
 
-/* Not known to be false, and not known to be excused; `allow` must be known to be true. */
+/* Not known to be false, and not known to be excused; `allow` must be known to be true, and not to be excused. */
 static ex fires_if(const struct scope *s, const struct rl_rule *r, struct tv match)
 {
 	struct enc *e = s->e;
 	struct tv g = both(e, match, s, r->where);
 	struct tv u = r->unless ? formula(s, r->unless) : (struct tv){ "false", "true" };
 
-	return x_and(e, r->verb == RULES_ALLOW ? g.t : x_not(e, g.f), x_not(e, u.t));
+	return r->verb == RULES_ALLOW ? x_and(e, g.t, u.f) : x_and(e, x_not(e, g.f), x_not(e, u.t));
 }
 
 /* The pattern of the call, and the values that it gives to the variables. */
