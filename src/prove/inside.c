@@ -150,6 +150,15 @@ static void know(struct enc *e, struct family *f, const struct rl_step *by)
 	f->known = more;
 }
 
+/* What stands before an element is in the array, too. */
+static void know_up_to(struct enc *e, struct family *f, const struct rl_step *by)
+{
+	f->wide |= by->index >= KNOWN_MAX;
+	for (int64_t i = 0; !by->key && i < by->index && !f->wide; i++)
+		know(e, f, &(struct rl_step){ .index = i });
+	know(e, f, by);
+}
+
 static const struct json *schema_of(const struct enc *e, const struct family *f, uint32_t tool)
 {
 	return f->in == SLOT_ARG ? e->tools[tool].input : e->tools[tool].output;
@@ -170,7 +179,7 @@ static void know_named(struct enc *e, struct family *f)
 		if (s->kind != f->in || s->n <= f->n || !s->steps[f->n].key != (f->kind == FAM_ELEMENT))
 			continue;
 		if (path_text(s->steps, f->n, &a) && path_text(f->path, f->n, &b) && !strcmp(cs_buf_text(&a), cs_buf_text(&b)))
-			know(e, f, &s->steps[f->n]);
+			know_up_to(e, f, &s->steps[f->n]);
 	}
 }
 
@@ -212,10 +221,21 @@ static void find_types(struct enc *e, struct family *f)
 	}
 }
 
+static struct family *same_object(const struct enc *e, const struct family *f, enum family_kind kind)
+{
+	return family_find(e, &(struct family){ .kind = kind, .in = f->in, .path = f->path, .n = f->n });
+}
+
 void inside_settle(struct enc *e)
 {
-	uint32_t before;
+	uint32_t before, n = e->n_families;
 
+	for (uint32_t i = 0; i < n; i++) { /* an entry has a value, and that is one of the values */
+		struct family f = e->families[i];
+
+		if (f.kind == FAM_VALUE && same_object(e, &f, FAM_ENTRY))
+			family_add(e, (struct family){ .kind = FAM_AT, .in = f.in, .path = f.path, .n = f.n }, &f.of);
+	}
 	do { /* what is known of one may be a place in another */
 		before = e->n_slots;
 		for (uint32_t i = 0; i < e->n_families; i++)
@@ -295,14 +315,15 @@ static ex named(struct enc *e, const struct family *f, uint32_t i, ex key)
 	return !strcmp(word, key) ? "true" : x(e, "(= %s %s)", key, word);
 }
 
-static void demand(const struct scope *s, const struct family *f, int step, const struct val *what, const struct val *v)
+static const struct demand *demand(const struct scope *s, const struct family *f, int step, const struct val *what, const struct val *v)
 {
 	struct demand *d = cs_arena_new(&s->e->arena, struct demand);
 
 	if (!d)
-		return;
+		return NULL;
 	*d = (struct demand){ .next = s->e->demands, .f = f, .step = step, .asker = s->step, .end = s->end, .what = *what, .v = *v };
 	s->e->demands = d;
+	return d;
 }
 
 /* ---- entries ---- */
@@ -347,6 +368,37 @@ static struct val applied(struct enc *e, const struct family *f, int step, ex ke
 	return v;
 }
 
+/* The function of the value, by its type. */
+static ex chosen(struct enc *e, const struct family *f, const struct val *v, int step)
+{
+	ex any = "false";
+
+	if (v->mask & T_NULL)
+		any = x_or(e, any, x_and(e, val_is(e, v, T_NULL), apply(e, f, step, 'z', "0")));
+	if (v->s)
+		any = x_or(e, any, x_and(e, val_is(e, v, T_STR), apply(e, f, step, 's', v->s)));
+	if (v->n)
+		any = x_or(e, any, x_and(e, val_is(e, v, T_NUM), apply(e, f, step, 'n', v->whole ? x(e, "(to_real %s)", v->n) : v->n)));
+	if (v->b)
+		any = x_or(e, any, x_and(e, val_is(e, v, T_BOOL), apply(e, f, step, 'b', v->b)));
+	if (v->o)
+		any = x_or(e, any, x_and(e, x_or(e, val_is(e, v, T_ARR), val_is(e, v, T_OBJ)), apply(e, f, step, 'o', v->o)));
+	return any;
+}
+
+/* The value of an entry is one of the object's values: of the newest demand with those before. */
+static void oppose(struct enc *e, const struct demand *d)
+{
+	const struct family *other = !d || d->f->n_rest || d->f->kind == FAM_ELEMENT ? NULL : same_object(e, d->f, d->f->kind == FAM_VALUE ? FAM_AT : FAM_VALUE);
+
+	for (const struct demand *o = other ? d->next : NULL; o; o = o->next) {
+		const struct demand *at = o->f == other && o->step == d->step ? d->f->kind == FAM_AT ? d : o : NULL, *value = at == d ? o : d;
+
+		if (at)
+			x_assert(e, x(e, "(=> %s %s)", x_and(e, at->v.p, x_and(e, value->what.p, val_equal(e, &at->v, &value->what))), chosen(e, value->f, &value->what, d->step)));
+	}
+}
+
 static struct val other_value(const struct scope *s, struct family *f, const struct val *key, int step);
 
 /* What lies below something in the entry is there only if that is. */
@@ -370,7 +422,7 @@ static void tie(const struct scope *s, const struct family *f, const struct val 
 static struct val other_value(const struct scope *s, struct family *f, const struct val *key, int step)
 {
 	struct enc *e = s->e;
-	struct family *entry = family_find(e, &(struct family){ .kind = FAM_ENTRY, .in = f->in, .path = f->path, .n = f->n });
+	struct family *entry = same_object(e, f, FAM_ENTRY);
 	ex has = entry && f->mask ? other_entry(s, entry, key, step) : "false", there;
 	struct val v;
 
@@ -390,7 +442,7 @@ static struct val other_value(const struct scope *s, struct family *f, const str
 			x_assert(e, x(e, "(=> (and %s %s) %s)", has, here, fact));
 	}
 	v.p = x_name(e, "Bool", x_and(e, has, there));
-	demand(s, f, step, key, &v);
+	oppose(e, demand(s, f, step, key, &v));
 	tie(s, f, key, step, v.p);
 	return v;
 }
@@ -442,33 +494,18 @@ static struct val has_entry(const struct scope *s, struct family *f, const struc
 	struct enc *e = s->e;
 	struct val base = base_of(e, f, step);
 	struct val r = { .mask = T_BOOL, .p = x_and(e, key->p, x_and(e, base.p, val_is(e, &base, T_OBJ))) };
+	struct family *value = same_object(e, f, FAM_AT);
 	ex any = "false";
 
 	if (key->s)
 		any = other_entry(s, f, key, step);
+	if (key->s && value)
+		(void)other_value(s, value, key, step);
 	for (uint32_t i = 0; key->s && i < f->n_known; i++)
 		any = x_or(e, any, x_and(e, named(e, f, i, key->s), known_at(e, f, i, step, false).p));
 	r.b = x_name(e, "Bool", x_and(e, val_is(e, key, T_STR), any));
 	r.p = x_name(e, "Bool", r.p);
 	return r;
-}
-
-/* The function of the value, by its type. */
-static ex chosen(struct enc *e, const struct family *f, const struct val *v, int step)
-{
-	ex any = "false";
-
-	if (v->mask & T_NULL)
-		any = x_or(e, any, x_and(e, val_is(e, v, T_NULL), apply(e, f, step, 'z', "0")));
-	if (v->s)
-		any = x_or(e, any, x_and(e, val_is(e, v, T_STR), apply(e, f, step, 's', v->s)));
-	if (v->n)
-		any = x_or(e, any, x_and(e, val_is(e, v, T_NUM), apply(e, f, step, 'n', v->whole ? x(e, "(to_real %s)", v->n) : v->n)));
-	if (v->b)
-		any = x_or(e, any, x_and(e, val_is(e, v, T_BOOL), apply(e, f, step, 'b', v->b)));
-	if (v->o)
-		any = x_or(e, any, x_and(e, x_or(e, val_is(e, v, T_ARR), val_is(e, v, T_OBJ)), apply(e, f, step, 'o', v->o)));
-	return any;
 }
 
 /* An element that is no place of its own: fits the schema, and in an array comes behind those that are. */
@@ -491,7 +528,7 @@ static ex other_element(const struct scope *s, struct family *f, const struct va
 	for (uint32_t i = 0; f->kind == FAM_ELEMENT && i < f->n_known; i++)
 		all = x_and(e, all, known_at(e, f, i, step, false).p);
 	extra.p = x_name(e, "Bool", all);
-	demand(s, f, step, v, &extra);
+	oppose(e, demand(s, f, step, v, &extra));
 	return extra.p;
 }
 

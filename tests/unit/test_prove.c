@@ -4,8 +4,9 @@
  * Two tools with a handful of calls, rules made at random, every trace of up to three
  * steps run through the monitor: which tools can be called, which rules fire, which
  * change a verdict, whether an assertion is reached, and after how many steps at the
- * least.  The prover must say the same of all of it.  CS_PROVE_RUNS: how many (default 24);
- * CS_PROVE_SEED: from which on. */
+ * least.  The prover must say the same of all of it.  A second pair of tools has objects and
+ * arrays, and rules that look into them with keys and values of the call.  CS_PROVE_RUNS: how
+ * many of each (default 24); CS_PROVE_SEED: from which on. */
 #include "harness/t.h"
 
 #include "base/buf.h"
@@ -17,7 +18,7 @@
 
 #include <stdint.h>
 
-enum { DEPTH = 3, RULES = 4, NEVER = 99 };
+enum { DEPTH = 3, RULES = 4, NEVER = 99, CALLS_MAX = 8, RESULTS_MAX = 160 };
 
 /* ---- the reader of answers ---- */
 
@@ -70,7 +71,7 @@ static const char manifest[] =
 
 static const char *const calls[] = { "{\"x\":\"a\"}", "{\"x\":\"b\"}", "{\"n\":1}", "{\"n\":2}", "{\"n\":1,\"y\":\"a\"}", "{\"n\":2,\"y\":\"a\"}",
 				     "{\"n\":1,\"y\":\"b\"}", "{\"n\":2,\"y\":\"b\"}" };
-enum { CALLS = sizeof calls / sizeof *calls, OF_T0 = 2 };
+enum { CALLS = sizeof calls / sizeof *calls };
 
 static void event(struct cs_buf *b, bool var)
 {
@@ -181,12 +182,89 @@ static void rule(struct cs_buf *b, unsigned i)
 	cs_buf_str(b, ";\n");
 }
 
+/* ---- rules that look inside: put() gives an object or an array, and use(k, v) asks with k and v ---- */
+
+#define INSIDE(output)                                                                                                                   \
+	"[{\"name\": \"put\", \"inputSchema\": {\"type\": \"object\", \"properties\": {}}, \"outputSchema\": " output "},"                        \
+	" {\"name\": \"use\", \"inputSchema\": {\"type\": \"object\", \"required\": [\"k\"],"                                                    \
+	"  \"properties\": {\"k\": {\"enum\": [\"a\", \"b\"]}, \"v\": {\"enum\": [\"p\", \"q\"]}}}}]"
+static const char object_manifest[] =
+	INSIDE("{\"type\": \"object\", \"properties\": {\"m\": {\"type\": \"object\", \"additionalProperties\": {\"enum\": [\"p\", \"q\"]}}}}");
+static const char array_manifest[] =
+	INSIDE("{\"type\": \"object\", \"required\": [\"l\"], \"properties\": {\"l\": {\"type\": \"array\", \"items\": {\"enum\": [\"a\", \"b\"]}}}}");
+static const char *const inside_calls[] = { "{}", "{\"k\":\"a\"}", "{\"k\":\"b\"}", "{\"k\":\"a\",\"v\":\"p\"}", "{\"k\":\"b\",\"v\":\"q\"}", "{\"k\":\"a\",\"v\":\"q\"}",
+					    "{\"k\":\"b\",\"v\":\"p\"}" };
+static const char *const object_atoms[] = {
+	"k in keys(last(put).m)", "keys(last(put).m) contains k", "\"b\" in keys(last(put).m)", "last(put).m[k] == \"p\"", "last(put).m[k] == v", "last(put).m.a == last(put).m[k]",
+	"v in values(last(put).m)", "\"p\" in values(last(put).m)", "k in {\"a\"}", "once ok(put where not (\"b\" in keys(result.m)))" };
+static const char *const array_atoms[] = { "k in last(put).l", "last(put).l contains \"a\"", "last(put).l[0] == k", "last(put).l[1] != k", "k in {\"a\"}", "last(put).l contains k",
+					   "once ok(put where \"a\" in result.l)", "\"b\" in last(put).l" };
+static const char *const object_pasts[] = { "seq(ok(put where \"a\" in keys(result.m) and not (\"p\" in values(result.m))); call(use))",
+					    "once ok(put where result.m.a == \"q\" and not (\"b\" in keys(result.m)))",
+					    "once ok(put where result.m.a == \"q\" and not (\"q\" in values(result.m)))" };
+static const char *const array_pasts[] = { "once ok(put where \"a\" in result.l and result.l[0] == \"b\")", "once ok(put where \"a\" in result.l and not (\"a\" in result.l))",
+					   "once ok(put where result.l[1] == \"a\" and not (\"b\" in result.l))" };
+/* All that the rules can tell apart: what is first, second, and anywhere. */
+static const char *const array_results[] = { "{\"l\":[]}", "{\"l\":[\"a\"]}", "{\"l\":[\"b\"]}", "{\"l\":[\"a\",\"a\"]}", "{\"l\":[\"a\",\"b\"]}", "{\"l\":[\"b\",\"a\"]}",
+					     "{\"l\":[\"b\",\"b\"]}", "{\"l\":[\"a\",\"a\",\"b\"]}", "{\"l\":[\"b\",\"b\",\"a\"]}" };
+static const char *object_results[RESULTS_MAX];
+
+/* What is under a, under b, and under other keys. */
+static unsigned make_objects(struct cs_arena *a)
+{
+	static const char *const of_a[] = { "", ",\"a\":\"p\"", ",\"a\":\"q\"" }, *const of_b[] = { "", ",\"b\":\"p\"", ",\"b\":\"q\"" };
+	static const char *const others[] = { "", ",\"x\":\"p\"", ",\"x\":\"q\"", ",\"x\":\"p\",\"y\":\"q\"" };
+	unsigned n = 0;
+
+	object_results[n++] = "{}";
+	for (unsigned i = 0; i < 3 * 3 * 4; i++) {
+		char m[96], text[128];
+
+		snprintf(m, sizeof m, "%s%s%s", of_a[i % 3], of_b[i / 3 % 3], others[i / 9]);
+		snprintf(text, sizeof text, "{\"m\":{%s}}", m[0] ? m + 1 : "");
+		object_results[n++] = cs_arena_dup(a, text, strlen(text));
+	}
+	return n;
+}
+
+struct inside {
+	const char *const *atoms, *const *pasts;
+	unsigned n_atoms, n_pasts;
+};
+static const struct inside objects = { object_atoms, object_pasts, sizeof object_atoms / sizeof *object_atoms, sizeof object_pasts / sizeof *object_pasts };
+static const struct inside arrays = { array_atoms, array_pasts, sizeof array_atoms / sizeof *array_atoms, sizeof array_pasts / sizeof *array_pasts };
+
+static void inside_condition(const struct inside *in, struct cs_buf *b, unsigned depth)
+{
+	if (!depth || pick(3) == 0) {
+		cs_buf_fmt(b, "%s%s", pick(3) ? "(" : "not (", in->atoms[pick(in->n_atoms)]);
+	} else {
+		cs_buf_char(b, '(');
+		inside_condition(in, b, depth - 1);
+		cs_buf_str(b, pick(2) ? " and " : " or ");
+		inside_condition(in, b, depth - 1);
+	}
+	cs_buf_char(b, ')');
+}
+
+static void inside_rule(const struct inside *in, struct cs_buf *b, unsigned i)
+{
+	static const char *const verbs[] = { "forbid", "forbid", "forbid", "ask", "allow" };
+
+	cs_buf_fmt(b, "rule r%u: %s use %s ", i, verbs[pick(5)], pick(2) ? "where" : "unless");
+	inside_condition(in, b, 2);
+	cs_buf_str(b, ";\n");
+}
+
 /* ---- loading ---- */
 
 struct world {
 	struct cs_arena arena;
 	struct rules_tool tools[2];
-	const struct json *args[CALLS], *results[2];
+	const struct inside *inside; /* NULL: the tools t0 and t1 */
+	const struct json *args[CALLS_MAX], *results[RESULTS_MAX];
+	unsigned n_args, of_first, n_results; /* calls of the first tool come first; results are its */
+	unsigned depth;
 	struct cs_buf head, rule[RULES], past; /* `default`, each rule, the assertion's formula */
 	unsigned n;
 	struct rules *all, *only[RULES], *but[RULES], *claim;
@@ -227,20 +305,41 @@ static void load_text(struct world *w, struct rules **ret, int only, int but, bo
 	load(w, ret, cs_buf_text(&b));
 }
 
-static void make(struct world *w)
+static void set_up(struct world *w, const char *tools, const char *const *args, unsigned n, unsigned of_first, const char *const *results, unsigned n_results)
 {
-	struct cs_buf claim CS_BUF_AUTO = CS_BUF(1 << 16);
-	const struct json *list;
+	const struct json *list = json_of(w, tools);
 
-	w->arena = (struct cs_arena)CS_ARENA(8 << 20);
-	list = json_of(w, manifest);
 	for (unsigned i = 0; i < 2; i++)
 		w->tools[i] = (struct rules_tool){ .name = json_str(json_get(json_at(list, i), "name")), .input = json_get(json_at(list, i), "inputSchema"),
 						   .output = json_get(json_at(list, i), "outputSchema") };
-	for (unsigned i = 0; i < CALLS; i++)
-		w->args[i] = json_of(w, calls[i]);
-	w->results[0] = json_of(w, "\"p\"");
-	w->results[1] = json_of(w, "\"q\"");
+	for (unsigned i = 0; i < n; i++)
+		w->args[i] = json_of(w, args[i]);
+	for (unsigned i = 0; i < n_results; i++)
+		w->results[i] = json_of(w, results[i]);
+	w->n_args = n;
+	w->of_first = of_first;
+	w->n_results = n_results;
+}
+
+static void set_up_any(struct world *w)
+{
+	static const char *const results[] = { "\"p\"", "\"q\"" };
+
+	w->depth = w->inside == &objects ? 2 : DEPTH;
+	if (w->inside == &objects)
+		set_up(w, object_manifest, inside_calls, 7, 1, object_results, make_objects(&w->arena));
+	else if (w->inside)
+		set_up(w, array_manifest, inside_calls, 3, 1, array_results, 9);
+	else
+		set_up(w, manifest, calls, CALLS, 2, results, 2);
+}
+
+static void make(struct world *w)
+{
+	struct cs_buf claim CS_BUF_AUTO = CS_BUF(1 << 16);
+
+	w->arena = (struct cs_arena)CS_ARENA(8 << 20);
+	set_up_any(w);
 	w->head = (struct cs_buf)CS_BUF(1 << 16);
 	w->past = (struct cs_buf)CS_BUF(1 << 16);
 	if (pick(5) == 0)
@@ -248,9 +347,15 @@ static void make(struct world *w)
 	w->n = 2 + pick(RULES - 1);
 	for (unsigned i = 0; i < w->n; i++) {
 		w->rule[i] = (struct cs_buf)CS_BUF(1 << 16);
-		rule(&w->rule[i], i);
+		if (w->inside)
+			inside_rule(w->inside, &w->rule[i], i);
+		else
+			rule(&w->rule[i], i);
 	}
-	past(&w->past, false);
+	if (w->inside)
+		cs_buf_str(&w->past, w->inside->pasts[pick(w->inside->n_pasts)]);
+	else
+		past(&w->past, false);
 	cs_buf_fmt(&claim, "rule claim: allow end where %s;", cs_buf_text(&w->past));
 	load(w, &w->claim, cs_buf_text(&claim));
 	load_text(w, &w->all, -1, -1, true);
@@ -356,10 +461,10 @@ static void walk(struct world *w, struct monitors *m, unsigned k, struct truth *
 	(void)verdict(m->claim, &end, &hit);
 	if (hit.rule)
 		least(&t->claim, k);
-	if (k == DEPTH)
+	if (k == w->depth)
 		return;
-	for (unsigned i = 0; i < CALLS; i++) {
-		struct rules_event e = { .kind = RULES_EV_CALL, .tool = i >= OF_T0, .args = w->args[i] }, result = e;
+	for (unsigned i = 0; i < w->n_args; i++) {
+		struct rules_event e = { .kind = RULES_EV_CALL, .tool = i >= w->of_first, .args = w->args[i] }, result = e;
 
 		if (!ask(w, m, &e, k + 1, t))
 			continue;
@@ -367,8 +472,8 @@ static void walk(struct world *w, struct monitors *m, unsigned k, struct truth *
 		result.kind = RULES_EV_FAIL;
 		go(w, m, &e, &result, k, t);
 		result.kind = RULES_EV_OK;
-		for (unsigned r = 0; r < (i < OF_T0 ? 2u : 1u); r++) {
-			result.result = i < OF_T0 ? w->results[r] : NULL;
+		for (unsigned r = 0; r < (i < w->of_first ? w->n_results : 1u); r++) {
+			result.result = i < w->of_first ? w->results[r] : NULL;
 			go(w, m, &e, &result, k, t);
 		}
 	}
@@ -464,15 +569,15 @@ static void compare_against(struct world *w, const struct truth *t, const struct
 	}
 }
 
-static void random_rules(const void *arg)
+static void check_random(unsigned long seed, const struct inside *inside)
 {
-	struct prove_options o = { .depth = DEPTH };
-	struct world w = { .n = 0 };
+	struct prove_options o = { .depth = inside == &objects ? 2 : DEPTH };
+	struct world w = { .inside = inside };
 	struct prove_report report;
 	struct cs_err err = { 0 };
 	struct truth t;
 
-	state = (uint64_t)(uintptr_t)arg * 0x9e3779b97f4a7c15u + 1;
+	state = (uint64_t)seed * 0x9e3779b97f4a7c15u + 1;
 	for (unsigned i = 0; i < 8; i++)
 		(void)pick(2);
 	make(&w);
@@ -495,6 +600,21 @@ static void random_rules(const void *arg)
 	cs_arena_done(&w.arena);
 }
 
+static void random_rules(const void *arg)
+{
+	check_random((uintptr_t)arg, NULL);
+}
+
+static void random_objects(const void *arg)
+{
+	check_random((uintptr_t)arg, &objects);
+}
+
+static void random_arrays(const void *arg)
+{
+	check_random((uintptr_t)arg, &arrays);
+}
+
 TEST_TABLE(what_is_proved_is_what_all_traces_show)
 {
 	const char *runs = getenv("CS_PROVE_RUNS"), *seed = getenv("CS_PROVE_SEED");
@@ -505,5 +625,9 @@ TEST_TABLE(what_is_proved_is_what_all_traces_show)
 
 		snprintf(name, sizeof name, "random_rules_%lu_are_proved_as_all_traces_show", i);
 		t_add(name, random_rules, (const void *)(uintptr_t)i);
+		snprintf(name, sizeof name, "random_looks_into_objects_%lu_are_proved_as_all_traces_show", i);
+		t_add(name, random_objects, (const void *)(uintptr_t)i);
+		snprintf(name, sizeof name, "random_looks_into_arrays_%lu_are_proved_as_all_traces_show", i);
+		t_add(name, random_arrays, (const void *)(uintptr_t)i);
 	}
 }
