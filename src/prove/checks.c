@@ -98,6 +98,39 @@ static ex fires_after(struct job *j, uint32_t rule, uint32_t k)
 	return !end && k == 0 ? "false" : rule_fires(&j->e, &j->p, rule, end ? (int)k : (int)k - 1, end);
 }
 
+/* The largest number that something counted is compared with: so many events must be there before it makes a difference. */
+static uint32_t counts_to(const struct rl_formula *f)
+{
+	const struct rl_term *of = !f || !f->l || !f->r ? NULL : f->l->kind == RL_T_COUNT ? f->r : f->r->kind == RL_T_COUNT ? f->l : NULL;
+	uint32_t a, b;
+	int64_t n;
+
+	if (!f)
+		return 0;
+	if (of && of->kind == RL_T_CONST && json_int(of->value, &n))
+		return n < 0 ? 0 : n > 1000000 ? 1000000 : (uint32_t)n;
+	a = counts_to(f->a);
+	b = counts_to(f->b);
+	return a > b ? a : b;
+}
+
+static uint32_t rule_counts_to(const struct rl_rule *r)
+{
+	uint32_t a = counts_to(r->where), b = counts_to(r->unless);
+
+	return a > b ? a : b;
+}
+
+/* How far to look for a trace on which it fires: past what it counts. */
+static uint32_t depth_for(const struct job *j, const struct rl_rule *r)
+{
+	uint32_t need = rule_counts_to(r) + 2;
+
+	if (!j->deeper || need <= j->depth || need > PROVE_DEPTH_MAX)
+		return j->depth;
+	return need;
+}
+
 static ex rule_target(struct job *j, const struct goal *g, uint32_t k)
 {
 	return fires_after(j, g->index, k);
@@ -202,6 +235,7 @@ static void tell_rule(struct job *j, struct goal *g)
 	struct prove_finding *f = report_add(j, PROVE_RULE, PROVE_FINE, report_text(j, "%s", r->name));
 
 	f->line = r->pos.line;
+	f->depth = g->most;
 	if (g->state == GOAL_REACHED) {
 		f->text = report_text(j, "can fire, after %u step%s", at_end(j, g->index) ? g->k : g->k - 1, g->k - !at_end(j, g->index) == 1 ? "" : "s");
 		f->trace = g->trace;
@@ -209,8 +243,12 @@ static void tell_rule(struct job *j, struct goal *g)
 		put_open(j, f, g);
 		f->text = "can it fire?";
 	} else {
-		f->outcome = PROVE_FOUND;
-		f->text = report_text(j, "can never fire within %u steps", g->most);
+		uint32_t counted = rule_counts_to(r);
+		bool shallow = counted >= g->most;
+
+		f->outcome = shallow ? PROVE_NOTE : PROVE_FOUND;
+		f->text = shallow ? report_text(j, "does not fire within %u steps, which is no wonder: it counts to %u", g->most, counted) :
+				    report_text(j, "can never fire within %u steps", g->most);
 	}
 }
 
@@ -220,7 +258,7 @@ static void check_rules(struct job *j)
 	struct goal *fire = cs_calloc(n + 1, sizeof *fire), *change = cs_calloc(n + 1, sizeof *change);
 
 	for (uint32_t i = 0; i < n; i++)
-		fire[i] = (struct goal){ .target = rule_target, .verify = rule_verify, .index = i, .least = !at_end(j, i), .most = j->depth,
+		fire[i] = (struct goal){ .target = rule_target, .verify = rule_verify, .index = i, .least = !at_end(j, i), .most = depth_for(j, &j->p.r->rules[i]),
 					 .last_legal = at_end(j, i) };
 	search(j, fire, n);
 	for (uint32_t i = 0; i < n; i++) {
@@ -377,7 +415,7 @@ int prove_rules(const struct rules *r, const struct prove_options *o, struct pro
 	int e = job_start(&j, o, ret, err);
 
 	if (e == 0)
-		e = load(&j, r, "n", &j.p, err);
+		e = load(&j, r, "now", &j.p, err);
 	if (e == 0) {
 		enc_settle(&j.e);
 		check_tools(&j);
@@ -443,9 +481,9 @@ int prove_against(const struct rules *r, const struct rules *old, const struct p
 	int e = job_start(&j, o, ret, err);
 
 	if (e == 0)
-		e = load(&j, r, "n", &j.p, err);
+		e = load(&j, r, "now", &j.p, err);
 	if (e == 0)
-		e = load(&j, old, "w", &j.old, err);
+		e = load(&j, old, "was", &j.old, err);
 	if (e == 0) {
 		enc_settle(&j.e);
 		n = j.e.n_tools + 1;

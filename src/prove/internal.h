@@ -118,7 +118,7 @@ struct tool {
 struct policy {
 	const struct rules *r;
 	const int *tool;    /* index in r -> index in enc */
-	const char *prefix; /* of the switches: "n", "o" */
+	const char *prefix; /* of the switches: "now", "was"; no variable begins so */
 };
 
 struct step {
@@ -354,6 +354,7 @@ struct job {
 	struct policy p, old;    /* `old` has no rules but in prove_against() */
 	struct prove_report *report;
 	uint32_t depth;
+	bool deeper;             /* nobody asked for a depth: where rules count further than that, go on */
 	uint32_t n_legal;        /* literals that were made */
 	struct cs_arena scratch; /* of one question */
 };

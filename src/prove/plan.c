@@ -444,7 +444,7 @@ int prove_plan(const struct rules *r, const struct json *plan, const struct prov
 	struct plan p = { .n = 0 };
 	int e = job_start(&p.j, o, ret, err);
 
-	if (e == 0 && enc_policy(&p.j.e, r, "n", &p.j.p) < 0)
+	if (e == 0 && enc_policy(&p.j.e, r, "now", &p.j.p) < 0)
 		e = cs_fail(err, CS_E_LIMIT, 0, "%s: too large to be proved", r->name);
 	if (e == 0)
 		e = check_plan(&p, plan, err);

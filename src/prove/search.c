@@ -25,7 +25,7 @@ int job_start(struct job *j, const struct prove_options *o, struct prove_report 
 				   .memory = SOLVER_MEMORY };
 	int r;
 
-	*j = (struct job){ .report = report, .depth = o->depth ? o->depth : PROVE_DEPTH, .scratch = CS_ARENA(SCRATCH_MAX) };
+	*j = (struct job){ .report = report, .depth = o->depth ? o->depth : PROVE_DEPTH, .deeper = !o->depth, .scratch = CS_ARENA(SCRATCH_MAX) };
 	*report = (struct prove_report){ .arena = CS_ARENA(REPORT_MAX), .depth = j->depth };
 	if (j->depth > PROVE_DEPTH_MAX)
 		return cs_fail(err, CS_E_INVALID, 0, "a depth of %u; the most is %d", j->depth, PROVE_DEPTH_MAX);
