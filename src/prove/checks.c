@@ -268,8 +268,7 @@ static void check_rules(struct job *j)
 			change[live].target = change_target;
 			change[live].verify = change_verify;
 			change[live].often_never = true;
-			change[live].state = GOAL_NONE;
-			change[live++].skip = 0;
+			change[live++].state = GOAL_NONE;
 		}
 	}
 	search(j, change, live);

@@ -373,7 +373,7 @@ struct goal {
 	uint32_t k;
 	const char *trace, *why;
 	struct replay replay;
-	uint32_t skip, again; /* private, each k + 1: do not ask there any more; its trace there did not hold up */
+	uint32_t again; /* private, k + 1: its trace there did not hold up */
 };
 
 int job_start(struct job *j, const struct prove_options *o, struct prove_report *report, struct cs_err *err);

@@ -152,7 +152,7 @@ static uint32_t legal_steps(const struct goal *g, uint32_t k)
 
 static bool open_at(const struct goal *g, uint32_t k)
 {
-	return g->state != GOAL_REACHED && k >= g->least && k <= g->most && g->skip != k + 1;
+	return g->state != GOAL_REACHED && k >= g->least && k <= g->most;
 }
 
 static void undecided(struct goal *g, const char *why)
@@ -166,7 +166,7 @@ static void take_trace(struct job *j, struct goal *g, struct trace *t)
 {
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(1 << 20);
 
-	g->skip = g->again = t->n + 1;
+	g->again = t->n + 1;
 	g->replay = (struct replay){ 0 };
 	if (!g->verify(j, g, t)) {
 		undecided(g, "the trace found does not hold up: it needs something that has no encoding");
@@ -178,34 +178,38 @@ static void take_trace(struct job *j, struct goal *g, struct trace *t)
 	g->trace = report_text(j, "%s", cs_buf_text(&text));
 }
 
-/* The targets of all open goals after k steps; those that differ in what must be legal are asked apart. */
-static uint32_t targets(struct job *j, struct goal *goals, uint32_t n, uint32_t k, bool last, ex *ret)
-{
-	uint32_t open = 0;
+/* One that is asked about, after k steps. */
+struct target {
+	ex is;      /* NULL: not, or no longer */
+	ex implies; /* a literal that does */
+};
 
+/* Of all goals that are open; those that differ in what must be legal are asked apart. */
+static void find_targets(struct job *j, struct goal *goals, uint32_t n, uint32_t k, bool last, struct target *ret)
+{
 	for (uint32_t i = 0; i < n; i++) {
-		ret[i] = NULL;
+		ret[i].is = NULL;
 		if (!open_at(&goals[i], k) || goals[i].last_legal != last)
 			continue;
-		ret[i] = x_name(&j->e, "Bool", goals[i].target(j, &goals[i], k));
-		if (x_false(ret[i]))
-			ret[i] = NULL;
-		open += ret[i] != NULL;
+		ret[i].is = x_name(&j->e, "Bool", goals[i].target(j, &goals[i], k));
+		if (x_false(ret[i].is))
+			ret[i].is = NULL;
+		else
+			ret[i].implies = literal(j, ret[i].is);
 	}
-	return open;
 }
 
-static ex any_of(struct job *j, const ex *t, uint32_t n)
+static ex any_of(struct job *j, const struct target *t, uint32_t n)
 {
 	ex any = "false";
 
 	for (uint32_t i = 0; i < n; i++)
-		any = t[i] ? x_or(&j->e, any, t[i]) : any;
+		any = t[i].is ? x_or(&j->e, any, t[i].implies) : any;
 	return any;
 }
 
 /* Those that the model satisfies. False: nobody could say. */
-static bool take_models(struct job *j, struct goal *goals, uint32_t n, uint32_t k, ex *t)
+static bool take_models(struct job *j, struct goal *goals, uint32_t n, uint32_t k, struct target *t)
 {
 	struct cs_buf names CS_BUF_AUTO = CS_BUF(16 << 20);
 	const struct sexp *v;
@@ -213,18 +217,17 @@ static bool take_models(struct job *j, struct goal *goals, uint32_t n, uint32_t 
 	bool some = false, readable;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (t[i])
-			cs_buf_fmt(&names, "%s\n", t[i]);
+		if (t[i].is)
+			cs_buf_fmt(&names, "%s\n", t[i].is);
 	v = names.over ? NULL : solver_values(j->s, &j->scratch, cs_buf_text(&names));
 	readable = v && trace_read(&trace, &j->e, j->s, &j->scratch, k);
 	v = v ? v->kids : NULL;
 	for (uint32_t i = 0; i < n && v; i++) {
-		if (!t[i])
+		if (!t[i].is)
 			continue;
 		if (sexp_is(sexp_at(v, 1), "true")) {
 			some = true;
-			t[i] = NULL;
-			goals[i].skip = k + 1;
+			t[i].is = NULL;
 			if (readable)
 				take_trace(j, &goals[i], &trace);
 			else
@@ -236,13 +239,13 @@ static bool take_models(struct job *j, struct goal *goals, uint32_t n, uint32_t 
 }
 
 /* Those that no trace reaches, legal or not, need not be asked about together with what is legal. */
-static void set_aside(struct job *j, struct goal *goals, uint32_t n, uint32_t k, ex *t)
+static void set_aside(struct job *j, struct goal *goals, uint32_t n, struct target *t)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (!t[i] || !goals[i].often_never)
+		if (!t[i].is || !goals[i].often_never)
 			continue;
-		if (ask_any(j, NULL, literal(j, t[i])) == SOLVER_UNSAT)
-			goals[i].skip = k + 1;
+		if (ask_any(j, NULL, t[i].implies) == SOLVER_UNSAT)
+			t[i].is = NULL;
 		else
 			goals[i].often_never = false; /* nor, most likely, after more steps */
 	}
@@ -253,12 +256,14 @@ static void search_plain(struct job *j, struct goal *goals, uint32_t n, uint32_t
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct goal *g = &goals[i];
-		ex more[2] = { NULL, "plain" }, t;
+		struct target t;
+		ex more[2];
 
 		if (g->state != GOAL_UNDECIDED || g->again != k + 1 || g->last_legal != last)
 			continue;
-		t = x_name(&j->e, "Bool", g->target(j, g, k));
-		more[0] = literal(j, t);
+		t.is = x_name(&j->e, "Bool", g->target(j, g, k));
+		more[0] = t.implies = literal(j, t.is);
+		more[1] = "plain";
 		cs_arena_reset(&j->scratch);
 		if (ask_legal(j, NULL, legal_steps(g, k), more, 2) == SOLVER_SAT)
 			take_models(j, g, 1, k, &t);
@@ -267,7 +272,7 @@ static void search_plain(struct job *j, struct goal *goals, uint32_t n, uint32_t
 
 static void search_at(struct job *j, struct goal *goals, uint32_t n, uint32_t k, bool last)
 {
-	ex *t = cs_calloc(n + 1, sizeof *t);
+	struct target *t = cs_calloc(n + 1, sizeof *t);
 	uint32_t steps = last || k == 0 ? k : k - 1;
 	enum solver_answer a;
 
@@ -278,17 +283,17 @@ static void search_at(struct job *j, struct goal *goals, uint32_t n, uint32_t k,
 		free(t);
 		return;
 	}
-	if (targets(j, goals, n, k, last, t))
-		set_aside(j, goals, n, k, t);
-	while (targets(j, goals, n, k, last, t)) {
-		ex q = literal(j, any_of(j, t, n));
+	find_targets(j, goals, n, k, last, t);
+	set_aside(j, goals, n, t);
+	for (ex any = any_of(j, t, n); !x_false(any); any = any_of(j, t, n)) {
+		ex q = literal(j, any);
 
 		cs_arena_reset(&j->scratch);
 		a = ask_legal(j, NULL, steps, &q, 1);
 		if (a == SOLVER_SAT && take_models(j, goals, n, k, t))
 			continue;
 		for (uint32_t i = 0; a != SOLVER_UNSAT && i < n; i++)
-			if (t[i])
+			if (t[i].is)
 				undecided(&goals[i], why_not(j));
 		break;
 	}
