@@ -9,6 +9,7 @@ That what is proved is what all traces show is tests/unit/test_prove.c's matter.
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -260,6 +261,93 @@ def what_has_no_encoding_is_said_to_be_unproved(p):
     equal(status, 10)
     (f, *_) = [f for f in found.values() if f["outcome"] == "cannot"]
     holds(f["why"], "does not hold up")
+
+
+SHELF = "tool look() -> {m: any, l: string[]};\ntool use(k: string, v: string, n: integer);\n"
+
+
+@test
+def keys_values_and_elements_are_put_into_the_result(p):
+    for condition, part in (("k in keys(last(look).m)", '"m":{"a":'), ('"gift" in values(last(look).m)', '"gift"'), ("k in last(look).l", '"l":["a"]'),
+                            ('last(look).l contains "x"', '"l":["x"]'), ('last(look).m[k].kind == "gift"', '"m":{"a":{"kind":"gift"}}'),
+                            ("v == last(look).m[0].id and k in last(look).l", '"m":[{"id":')):
+        found, status = p.prove(SHELF + f"rule r: forbid use unless {condition};\n", depth=3)
+        f = found["tool", "use"]
+        equal((f["outcome"], status), ("fine", 0), condition)
+        holds(f["trace"], part)
+
+
+@test
+def demands_on_one_object_are_met_together(p):
+    found, status = p.prove(SHELF + 'rule a: forbid use unless k in keys(last(look).m) and last(look).m[k].kind == "gift" and last(look).m[k].left > 3;\n'
+                            'rule b: forbid use unless last(look).m[v].kind == "card" and last(look).m.extra == k;\n', depth=3)
+    equal((found["tool", "use"]["outcome"], status), ("fine", 0))
+    trace = found["tool", "use"]["trace"]
+    look = json.loads(re.search(r"look\(\) -> (.*)", trace).group(1))["m"]
+    k, v = re.search(r'use\(k="([^"]*)", v="([^"]*)"', trace).groups()
+    assert look[k]["kind"] == "gift" and look[k]["left"] > 3 and look[v]["kind"] == "card" and look["extra"] == k, trace
+
+
+@test
+def contradictions_about_what_lies_inside_are_found(p):
+    for one, two in (("k in keys(last(look).m)", "not (k in keys(last(look).m))"), ('last(look).m[k].kind == "gift"', 'last(look).m[k].kind == "card"'),
+                     ('last(look).m[k].kind == "gift"', 'k == v and last(look).m[v].kind == "card"'), ("k in last(look).l", "not (last(look).l contains k)"),
+                     ('last(look).m[k] == "p"', 'k in keys(last(look).m) and not ("p" in values(last(look).m))'),
+                     ("last(look).l[0] == k", "not (k in last(look).l)")):
+        found, status = p.prove(SHELF + f"rule one: forbid use unless {one};\nrule two: forbid use unless {two};\n", depth=3)
+        f = found["tool", "use"]
+        equal((f["outcome"], f["rules"], status), ("found", ["one", "two"], 1), f"{one} against {two}")
+
+
+@test
+def keys_are_those_that_the_schema_allows(p):
+    rules = "tool look() -> {m: {a: string, b: number}};\ntool use(k: string);\nrule r: forbid use unless k in keys(last(look).m) and k ~ \"%s\";\n"
+    equal(p.prove(rules % "[bc]", depth=3)[0]["tool", "use"]["outcome"], "fine")
+    equal(p.prove(rules % "[cd]", depth=3)[0]["tool", "use"]["outcome"], "found")
+
+
+@test
+def a_computed_index_has_no_encoding_and_is_said_to_be_unproved(p):
+    found, status = p.prove(SHELF + 'rule r: forbid use unless last(look).l[n] == "x";\n', depth=3)
+    equal((found["tool", "use"]["outcome"], status), ("cannot", 10))
+
+
+@test
+def a_trace_is_looked_for_that_needs_nothing_without_an_encoding(p):
+    found, status = p.prove('tool w(path: string);\nrule r: forbid w unless path under session.dir or path under ".";\n', depth=2)
+    equal((found["tool", "w"]["outcome"], status), ("fine", 0))
+    found, status = p.prove('tool w(path: string);\nrule r: forbid w unless path under "src";\nrule s: forbid w unless path ~ "[a-z/]+\\\\.c";\n', depth=2)
+    equal((found["tool", "w"]["outcome"], status), ("fine", 0))
+    holds(found["tool", "w"]["trace"], "src/")
+    found, status = p.prove('tool w(path: string);\nrule r: forbid w unless path under "src";\nrule s: forbid w unless path ~ "lib/[a-z]+";\n', depth=2)
+    equal(found["tool", "w"]["rules"], ["r", "s"])
+
+
+@test
+def many_rules_about_numbers_do_not_share_names_with_variables(p):
+    found, status = p.prove("tool t(n: number);\n" + "".join(f"rule r{i}: ask t where n == {i};\n" for i in range(30)), depth=1)
+    equal((status, {f["outcome"] for f in found.values()}), (0, {"fine"}))
+
+
+@test
+def a_rule_that_counts_is_followed_as_far_as_it_counts(p):
+    text = "tool t();\nrule few: ask t unless count(call(t)) < 10;\n"
+    found, status = p.prove(text, depth=8)
+    f = found["rule", "few"]
+    equal((f["outcome"], status), ("note", 0))
+    holds(f["text"], "counts to 10")
+    r = p.run("prove", "f.rules")
+    equal(r.returncode, 0)
+    holds(r.stdout, "rule few: can fire, after 10 steps")
+
+
+@test
+def all_of_the_policies_that_come_with_it_are_proved(p):
+    for name in ("retail.rules", "bank.yaml", "mailbox.yaml", "code-agent.yaml"):
+        r = p.run("prove", "--json", TOP / "policies" / name)
+        findings = json.loads(r.stdout)["files"][0]["findings"]
+        equal([f["name"] for f in findings if f["outcome"] in ("cannot", "found")], [], name)
+        equal(r.returncode, 0)
 
 
 # ---- a change ----
