@@ -238,13 +238,26 @@ static bool take_models(struct job *j, struct goal *goals, uint32_t n, uint32_t 
 	return some;
 }
 
+/* Whether no trace reaches any of those of which that is likely, legal or not. */
+static bool none_at_all(struct job *j, const struct goal *goals, uint32_t n, const struct target *t)
+{
+	ex any = "false";
+
+	for (uint32_t i = 0; i < n; i++)
+		if (t[i].is && goals[i].often_never)
+			any = x_or(&j->e, any, t[i].implies);
+	return !x_false(any) && ask_any(j, NULL, literal(j, any)) == SOLVER_UNSAT;
+}
+
 /* Those that no trace reaches, legal or not, need not be asked about together with what is legal. */
 static void set_aside(struct job *j, struct goal *goals, uint32_t n, struct target *t)
 {
+	bool none = none_at_all(j, goals, n, t);
+
 	for (uint32_t i = 0; i < n; i++) {
 		if (!t[i].is || !goals[i].often_never)
 			continue;
-		if (ask_any(j, NULL, t[i].implies) == SOLVER_UNSAT)
+		if (none || ask_any(j, NULL, t[i].implies) == SOLVER_UNSAT)
 			t[i].is = NULL;
 		else
 			goals[i].often_never = false; /* nor, most likely, after more steps */
