@@ -34,7 +34,7 @@ def _():
     equal(sum(r["attacks"] for r in s["agentdojo"]) > 800, True, "all of it was played")
 
 
-@test("every policy under policies/ loads")
+@test("every policy under policies/ loads, every rule in it has a test, and its tests pass")
 def _():
     names = sorted(n for n in os.listdir(os.path.join(TOP, "policies")) if n.endswith(".yaml"))
     equal(len(names) >= 8, True, "there are some")
@@ -42,6 +42,10 @@ def _():
         r = run("gate", "--profile", os.path.join(TOP, "policies", name), input='{"type":"next"}\n')
         equal(r.returncode, 0, name + ": " + r.stderr)
         equal(bool(json.loads(r.stdout)["next"]), True, name + " allows something")
+        r = run("rules", "test", os.path.join(TOP, "policies", name))
+        equal(r.returncode, 0, name + ": " + r.stdout + r.stderr)
+        r = run("rules", "check", os.path.join(TOP, "policies", name))
+        equal((r.returncode, "warning" in r.stdout + r.stderr), (0, False), name + ": " + r.stdout + r.stderr)
 
 
 main()

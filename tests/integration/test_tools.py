@@ -222,10 +222,15 @@ def _(m):
 # ---- approvals ----
 
 
+policies = {}  # by mode: a yes is for the policy under which it was asked
+
+
 def ask(m, session="s", **args):
     """A question, by a hook whose policy asks; its id."""
-    d = m.fresh("ask")
-    m.put(f"{d}/p.yaml", "tools:\n  default: deny\n  ask: [send]\n  each:\n    send: { effects: [write] }\n")
+    if id(m) not in policies:
+        policies[id(m)] = m.fresh("ask")
+        m.put(f"{policies[id(m)]}/p.yaml", "tools:\n  default: deny\n  ask: [send]\n  each:\n    send: { effects: [write] }\n")
+    d = policies[id(m)]
     event = {"event": "call", "session": session, "id": f"c{time.monotonic_ns()}", "tool": "send", "args": args}
     r = cmd(m, "hook", "generic", "--profile", f"{d}/p.yaml", input=json.dumps(event).encode())
     equal(r.status, 0, f"{r}")
