@@ -262,13 +262,13 @@ def control_z_of_a_job_inside_stops_it_and_not_us():
 @test
 def control_z_of_caisson_itself_gives_the_shell_back_and_fg_continues():
     with outer_bash() as t:
-        t.type('"$CAISSON" run -- sh -c "echo begun; sleep 1.753; echo finished; exit 4"\r')
+        t.type('"$CAISSON" run -- sh -c "echo begun; sleep 6.753; echo finished; exit 4"\r')
         t.expect("begun\r\n")
-        wait_state("sleep 1.753", "S")
+        wait_state("sleep 6.753", "S")
         t.type("\x1a")
         t.expect(r"Stopped")
         t.expect(PROMPT)
-        wait_state("sleep 1.753", "T")
+        wait_state("sleep 6.753", "T")
         check({"icanon", "echo", "opost", "isig"} <= stty(t), "the shell did not get its modes back")
         t.expect(PROMPT)
         t.command("fg", r"finished\r\n")
