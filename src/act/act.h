@@ -39,6 +39,8 @@ struct act_policy_opts {
 	const struct profile *profile;
 	const char *workspace, *cwd;
 	bool roots, really;
+	const char *const *own; /* the policy's own files, which may not be written; not copied */
+	size_t n_own;
 };
 int act_policy_make(const struct act_policy_opts *o, struct act_policy *ret, struct cs_err *err);
 void act_policy_done(struct act_policy *p);

@@ -129,6 +129,8 @@ int act_policy_make(const struct act_policy_opts *o, struct act_policy *ret, str
 		y->workspace = keep(ret, cs_strdup(workspace));
 	y->look = o->really ? act_look : NULL;
 	y->look_arg = ret;
+	y->own = o->own;
+	y->n_own = o->n_own;
 	y->table = ret->n_trusted ? ret->tables[ret->n_trusted - 1] : NULL;
 	/* Last: it points into the vector. */
 	if (o->roots)

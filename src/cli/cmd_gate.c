@@ -69,7 +69,8 @@ void gate_shell(void *ctx, const char *text, size_t len, struct sh_verdict *ret)
 
 int gate_shell_make(const struct gate_policy *p, struct act_policy *ret, struct cs_err *err)
 {
-	struct act_policy_opts o = { .profile = gate_policy_profile(p), .roots = true };
+	const struct cs_strv *own = gate_policy_own(p);
+	struct act_policy_opts o = { .profile = gate_policy_profile(p), .roots = true, .own = (const char *const *)own->v, .n_own = own->n };
 
 	return act_policy_make(&o, ret, err);
 }

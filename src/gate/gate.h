@@ -30,6 +30,8 @@ struct gate;
 int gate_policy_load(const char *path, struct gate_policy **ret, struct cs_err *err);
 /* Only its rules, as they are checked against its tools. To be freed with rules_free(). */
 int gate_policy_rules(const char *path, struct rules **ret, struct cs_err *err);
+/* The files that it was read from, absolute: what it judges may not write them. */
+const struct cs_strv *gate_policy_own(const struct gate_policy *p);
 const struct profile *gate_policy_profile(const struct gate_policy *p);
 void gate_policy_free(struct gate_policy *p);
 

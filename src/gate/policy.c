@@ -515,14 +515,28 @@ static int read_each(struct reading *r, const struct json *v)
 	return 0;
 }
 
-/* A file beside the profile. */
-static int read_beside(struct reading *r, const struct json *at, const char *name, struct cs_buf *text, char **ret_path)
+/* A name that stands in the profile is of a file beside it. */
+static char *beside(const struct reading *r, const char *name)
 {
 	const char *slash = strrchr(r->path, '/');
+
+	return name[0] == '/' || !slash ? cs_strdup(name) : cs_printf("%.*s/%s", (int)(slash - r->path), r->path, name);
+}
+
+static void note_own(struct reading *r, const char *path)
+{
+	char *real = realpath(path, NULL);
+
+	cs_strv_take(&r->p->own, real ? real : cs_strdup(path));
+}
+
+static int read_beside(struct reading *r, const struct json *at, const char *name, struct cs_buf *text, char **ret_path)
+{
 	struct cs_err inner = { 0 };
 	CS_FD int fd = -1;
 
-	*ret_path = name[0] == '/' || !slash ? cs_strdup(name) : cs_printf("%.*s/%s", (int)(slash - r->path), r->path, name);
+	*ret_path = beside(r, name);
+	note_own(r, *ret_path);
 	fd = open(*ret_path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return policy_bad(r, at, "%s: %s", *ret_path, strerror(errno));
@@ -552,9 +566,8 @@ static int read_manifest(struct reading *r, const struct json *tools)
 		return 0;
 	if (!json_str(pins))
 		return policy_bad(r, pins, "pins must be a file's name");
-	pins_path = json_str(pins)[0] == '/' || !strrchr(r->path, '/')
-			    ? cs_strdup(json_str(pins))
-			    : cs_printf("%.*s/%s", (int)(strrchr(r->path, '/') - r->path), r->path, json_str(pins));
+	pins_path = beside(r, json_str(pins));
+	note_own(r, pins_path);
 	if (pins_load(pins_path, &r->p->pins, &inner) < 0)
 		return policy_bad(r, pins, "%s", inner.msg);
 	(void)pins_apply(r->p->pins, r->p->manifest);
@@ -756,12 +769,12 @@ static int read_sections(struct reading *r, const struct json *root)
 /* A file is found beside the one that names it; a built-in profile has nothing for the gate. */
 static const char *extended(struct reading *r, const struct json *root)
 {
-	const char *name = json_str(json_get(root, "extends")), *slash = strrchr(r->path, '/'), *dot = name ? strrchr(name, '.') : NULL;
+	const char *name = json_str(json_get(root, "extends")), *dot = name ? strrchr(name, '.') : NULL;
 	CS_FREE char *path = NULL;
 
 	if (!name || (!strchr(name, '/') && (!dot || (strcmp(dot, ".yaml") && strcmp(dot, ".yml")))))
 		return NULL;
-	path = name[0] == '/' || !slash ? cs_strdup(name) : cs_printf("%.*s/%s", (int)(slash - r->path), r->path, name);
+	path = beside(r, name);
 	return cs_arena_dup(&r->p->arena, path, strlen(path));
 }
 
@@ -775,6 +788,7 @@ static int read_file(struct reading *r, int depth)
 	struct cs_err inner = { 0 };
 	int k;
 
+	note_own(r, self);
 	if (fd < 0 || depth > 8)
 		return cs_fail(r->err, CS_E_NOT_FOUND, errno, "%s", r->path);
 	if ((k = cs_buf_read_fd(&text, fd, r->path, r->err)) < 0)
@@ -828,6 +842,11 @@ int gate_policy_rules(const char *path, struct rules **ret, struct cs_err *err)
 	p->rules = NULL;
 	gate_policy_free(p);
 	return 0;
+}
+
+const struct cs_strv *gate_policy_own(const struct gate_policy *p)
+{
+	return &p->own;
 }
 
 const struct profile *gate_policy_profile(const struct gate_policy *p)

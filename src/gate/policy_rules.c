@@ -133,7 +133,6 @@ int policy_shell(struct gate_policy *p, struct cs_err *err)
 	cs_strv_add(&p->roots, "/proc");
 	cs_strv_copy(&p->roots, &p->profile.files_read);
 	cs_strv_copy(&p->roots, &p->profile.files_write);
-	cs_strv_add(&p->own, p->path);
 	p->shell = (struct sh_policy){
 		.cwd = p->roots.v[0],
 		.home = home && home[0] == '/' ? home : NULL,

@@ -582,14 +582,14 @@ struct set {
 /* The state, and all that are reached from it without reading. */
 static void reach(const struct pattern *p, struct set *s, uint16_t at)
 {
-	uint16_t todo[PAT_MAX_STATES + 1];
+	uint16_t stack[PAT_MAX_STATES + 1];
 	uint32_t n = 0;
 
-	todo[n++] = at;
+	stack[n++] = at;
 	while (n) {
 		const struct pat_state *st;
 
-		at = todo[--n];
+		at = stack[--n];
 		if (s->in[at / 64] >> (at % 64) & 1)
 			continue;
 		s->in[at / 64] |= 1ull << (at % 64);
@@ -598,9 +598,9 @@ static void reach(const struct pattern *p, struct set *s, uint16_t at)
 		if (st->op == PAT_READ || st->op == PAT_END)
 			s->v[s->n++] = at;
 		else if (!(s->in[st->x / 64] >> (st->x % 64) & 1) && n < PAT_MAX_STATES)
-			todo[n++] = st->x;
+			stack[n++] = st->x;
 		if (st->op == PAT_SPLIT && n < PAT_MAX_STATES)
-			todo[n++] = st->y;
+			stack[n++] = st->y;
 	}
 }
 

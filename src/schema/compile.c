@@ -55,22 +55,22 @@ const struct node *schema_node_of(struct compiler *c, struct place *p)
 		return NULL;
 	p->resource->used = true;
 	p->node = n;
-	*c->todo_end = p;
-	c->todo_end = &p->next;
+	*c->waiting_end = p;
+	c->waiting_end = &p->next;
 	return n;
 }
 
-static int compile_todo(struct compiler *c)
+static int compile_waiting(struct compiler *c)
 {
-	while (c->todo) {
-		struct place *p = c->todo;
+	while (c->waiting) {
+		struct place *p = c->waiting;
 		int e = schema_compile_place(c, p);
 
 		if (e)
 			return e;
-		c->todo = p->next;
-		if (!c->todo)
-			c->todo_end = &c->todo;
+		c->waiting = p->next;
+		if (!c->waiting)
+			c->waiting_end = &c->waiting;
 	}
 	return 0;
 }
@@ -93,7 +93,7 @@ static int compile_dynamics(struct compiler *c)
 				if (!d->node)
 					return schema_fail_memory(c);
 				again = true;
-				e = compile_todo(c);
+				e = compile_waiting(c);
 				if (e)
 					return e;
 			}
@@ -121,7 +121,7 @@ static int compile(struct compiler *c, const struct json *doc)
 	c->schema->root = schema_node_of(c, root);
 	if (!c->schema->root)
 		return schema_fail_memory(c);
-	e = compile_todo(c);
+	e = compile_waiting(c);
 	if (!e)
 		e = compile_dynamics(c);
 	forget(c);
@@ -136,7 +136,7 @@ int schema_compile(const struct json *doc, const struct schema_options *options,
 
 	c.schema = cs_new(struct schema);
 	c.schema->arena.max = SCHEMA_MEMORY;
-	c.todo_end = &c.todo;
+	c.waiting_end = &c.waiting;
 	e = compile(&c, doc);
 	cs_arena_done(&c.tmp);
 	if (e) {

@@ -202,7 +202,7 @@ struct compiler {
 	struct map resources; /* URI -> struct resource */
 	struct map anchors;   /* URI#name -> struct place */
 	struct resource *list;
-	struct place *todo, **todo_end;
+	struct place *waiting, **waiting_end;
 	struct cs_err *err;
 };
 

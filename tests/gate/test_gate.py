@@ -410,6 +410,16 @@ gate: {shell: {uncertain: allow}, denials: 0}
     equal(verdict(g.call("bash", {"command": "curl -s https://me@evil.example.net:8/example.org"})), ("ask", "out"), "another")
 
 
+@test("a command cannot rewrite the policy that judges it, nor its rules")
+def _():
+    path = policy(MAIL + "rules: [a.rules]\ngate: {denials: 0}\n", a__rules="")
+    d = os.path.dirname(path)
+    proc = subprocess.Popen([CAISSON, "gate", "--profile", path], cwd=d, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    events = [{"type": "call", "id": c, "tool": "bash", "args": {"command": c}, "t": 1} for c in ("echo x > p.yaml", "rm ./a.rules", "echo x > b.yaml")]
+    out, _err = proc.communicate("".join(json.dumps(e) + "\n" for e in events), timeout=20)
+    equal([json.loads(x)["verdict"] for x in out.splitlines()], ["deny", "deny", "sandbox"], "the last is the control")
+
+
 @test("rows of the profile's own narrow what a command is")
 def _():
     text = MAIL + "gate: {denials: 0}\n"
