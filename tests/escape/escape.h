@@ -62,6 +62,7 @@ struct row {
 	const char *instead[WORDS];
 	const char *control[WORDS]; /* other words for the control */
 	int cap;                    /* control: needs this capability over the host (number + 1) */
+	const char *ended;          /* attack: refused too if this limit ended it before it could answer */
 };
 
 /* An attack that is not one run of the probe: two functions. */

@@ -113,14 +113,15 @@ static const struct row rows[] = {
 
 #define FILL(where, path)                                                                                            \
 	{ "F21", where " is bounded in bytes", "exhaustion", { "fill", path, "48" }, "ENOSPC EFBIG", .how = BY_FLAGS,       \
-	  .flags = { "--disk", "16M" }, .instead = { "--disk", "128M" } }
+	  .flags = { "--disk", "16M" }, .instead = { "--disk", "128M" }, .ended = "disk" }
 static const struct row bounds[] = {
 	FILL("/tmp", "/tmp/big"), FILL("/dev/shm", "/dev/shm/big"), FILL("/var/tmp", "/var/tmp/big"),
 	FILL("the home", "/home/agent/big"), FILL("the workspace's layer", "@W/big"),
 	{ "F21", "the root itself takes nothing", "exhaustion", { "create", "/big", "x" }, "EROFS EACCES", .how = BY_NS,
 	  .control = { "create", "@W/big", "x" } },
 	{ "F22", "blocks are not promised past the limit", "exhaustion", { "sparse", "@W/big", "48" }, "ENOSPC EFBIG", .how = BY_FLAGS,
-	  .flags = { "--disk", "16M", "--commit", "never" }, .instead = { "--disk", "128M", "--commit", "never" } },
+	  .flags = { "--disk", "16M", "--commit", "never" }, .instead = { "--disk", "128M", "--commit", "never" },
+	  .ended = "disk" },
 };
 
 /* ---- F04: a mount below a read-only directory ----------------------------- */
