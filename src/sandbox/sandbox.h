@@ -206,6 +206,10 @@ size_t sandbox_processes(struct sandbox *s); /* how many there are besides ours;
 /* Names up to 256 processes besides ours (names are hostile text), then ends all.  How many there
  * were, or a negative code.  Commands among them are told by sandbox_take_ended(), too. */
 int sandbox_sweep(struct sandbox *s, void (*name)(const char *comm, pid_t pid_inside, void *arg), void *arg);
+/* Ends all without a count or a name, and what starts commands with them, until sandbox_ready():
+ * for a layer that is to follow.  sandbox_exec() and sandbox_push_layer() make it ready themselves. */
+int sandbox_clear(struct sandbox *s);
+void sandbox_ready(struct sandbox *s);
 /* Puts a new store and lowers (as in struct sandbox_bind; at most 250) in the place of the old ones,
  * at a layer with a store.  CS_E_CONFLICT while a process besides ours is there.  On failure the
  * old layer stays, or (CS_E_SYSTEM) nothing may be there: end the sandbox then. */

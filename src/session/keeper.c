@@ -189,8 +189,9 @@ static void end_step(struct keeper *k, int status)
 	 * made now, that step tries again and says why. */
 	if (k->left_running)
 		return;
-	(void)sandbox_sweep(k->box, NULL, NULL); /* also what was being born while they were counted */
+	(void)sandbox_clear(k->box); /* also what was being born while they were counted */
 	(void)savepoint(k, &err);
+	sandbox_ready(k->box);
 }
 
 static void take_ended(struct keeper *k)

@@ -377,6 +377,35 @@ BOX_TEST(a_hundred_pushes_with_up_to_twenty_lowers)
 		T_INT(run(s, text), 0);
 	}
 	T_TRUE(box_has(&b, "s100/up/f100"));
+	if (has_scopes()) /* the rules were made anew on the way: they still are all there */
+		T_INT(run(s, "! kill -9 $PPID"), 0);
+	sandbox_free(s);
+}
+
+BOX_TEST(cleared_it_is_empty_and_takes_commands_and_layers)
+{
+	struct sandbox *s;
+	struct box b;
+
+	box_init(&b);
+	box_ws(&b)->store = box_store(&b, "s1");
+	s = grow(&b, 0);
+	T_INT(run(s, "sleep 100 & (sleep 100 &) & echo 1 >one"), 0);
+	T_INT(sandbox_clear(s), 0);
+	T_INT(sandbox_clear(s), 0);
+	T_INT((long)sandbox_processes(s), 0);
+	T_INT(run(s, "test $(cat one) = 1"), 0); /* made ready by the command */
+	T_INT(sandbox_clear(s), 0);
+	sandbox_ready(s);
+	sandbox_ready(s);
+	T_INT(run(s, "exit 4"), 4);
+	T_INT(sandbox_clear(s), 0);
+	b.lowers[0] = box_upper(&b, "s1");
+	push(s, box_store(&b, "s2"), b.lowers, 1);
+	T_INT(run(s, "test $(cat one) = 1 && echo 2 >two"), 0);
+	T_TRUE(box_has(&b, "s2/up/two"));
+	T_INT(sandbox_sweep(s, NULL, NULL), 0);
+	T_INT(run(s, "exit 5"), 5);
 	sandbox_free(s);
 }
 

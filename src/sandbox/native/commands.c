@@ -10,11 +10,11 @@
  *   from the nursery    'H' it stands (a: generation)
  *                       'P' a: the number inside of what is about to be executed
  *                       'X' the same, and b: errno and where, or 0
- *   to the stem         'S' signal b to a    'K' sweep
- *                       'Q' end the nursery  'N' grow one, with new rules
+ *   to the stem         'S' signal b to a    'K' sweep, the nursery too
+ *                       'N' grow one, a: with rules for a new layer
  *   from the stem       'R' it stands        'E' a has ended with status b
  *                       'D' the nursery died, a: the next generation
- *                       'k', 'q', 'n' what was asked is done
+ *                       'k' it is swept      'n' it has grown, a: generation
  */
 #include "sandbox/native/internal.h"
 
@@ -144,13 +144,12 @@ static void read_ctl(struct sandbox *s)
 			s->generation = n.a;
 			break;
 		case 'k':
+			s->swept = true;
+			s->nursery_pid = 0;
+			break;
 		case 'n':
 			s->generation = n.a;
-			s->done = (char)n.what;
-			s->renewing &= n.what != 'n';
-			break;
-		case 'q':
-			s->done = 'q';
+			s->renewing = false;
 			break;
 		}
 	}
@@ -200,19 +199,15 @@ static bool is_answered(const struct sandbox *s)
 	return s->answered || s->interrupted;
 }
 
+/* Who is ours is known. */
 static bool is_settled(const struct sandbox *s)
 {
-	return !s->renewing && s->generation && s->hello >= s->generation;
+	return s->swept || (!s->renewing && s->generation && s->hello >= s->generation);
 }
 
 static bool is_swept(const struct sandbox *s)
 {
-	return s->done == 'k';
-}
-
-static bool has_quit(const struct sandbox *s)
-{
-	return s->done == 'q';
+	return s->swept;
 }
 
 bool sandbox_take_ended(struct sandbox *s, pid_t *pid, int *status)
@@ -379,6 +374,7 @@ int sandbox_exec(struct sandbox *s, const struct sandbox_command *c, pid_t *ret_
 		return r;
 	if (s->ids.ranged)
 		native_own_stdio(&s->ids, c->stdio, c->tty);
+	sandbox_ready(s);
 	r = ask(s, c, &q, &blob, err);
 	return r < 0 ? r : judge_answer(s, c, ret_pid, err);
 }
@@ -407,10 +403,39 @@ size_t sandbox_processes(struct sandbox *s)
 	return list(s, some, 1);
 }
 
+static void grow(struct sandbox *s, bool pushed)
+{
+	if (!s->swept || tell(s, 'N', pushed, 0) < 0)
+		return; /* who asks for a command next is told why */
+	s->swept = s->empty = false;
+	s->renewing = true;
+}
+
+void sandbox_ready(struct sandbox *s)
+{
+	grow(s, /* pushed= */ false);
+}
+
+int sandbox_clear(struct sandbox *s)
+{
+	/* A nursery that is on its way would come after the sweep. */
+	if (s->ctl < 0 || !until(s, is_settled))
+		return -CS_E_CONFLICT;
+	if (!s->swept && (tell(s, 'K', 0, 0) < 0 || !until(s, is_swept)))
+		return -CS_E_CONFLICT;
+	/* Orphans are process 1's to reap: until it has, they are there. */
+	for (uint64_t give_up = native_now() + PATIENCE_MS * 1000000ull; !s->empty && sandbox_processes(s); (void)poll(NULL, 0, 1))
+		if (native_now() > give_up)
+			return -CS_E_CONFLICT;
+	s->empty = true;
+	return 0;
+}
+
 int sandbox_sweep(struct sandbox *s, void (*name)(const char *comm, pid_t pid_inside, void *arg), void *arg)
 {
 	pid_t pids[256];
 	size_t n, all;
+	int r;
 
 	if (s->ctl < 0 || !until(s, is_settled))
 		return -CS_E_CONFLICT;
@@ -423,13 +448,9 @@ int sandbox_sweep(struct sandbox *s, void (*name)(const char *comm, pid_t pid_in
 		if (inside > 0)
 			name(comm, inside, arg);
 	}
-	s->done = 0;
-	if (tell(s, 'K', 0, 0) < 0 || !until(s, is_swept))
-		return -CS_E_CONFLICT;
-	/* Orphans are process 1's to reap: until it has, they are there. */
-	for (uint64_t give_up = native_now() + PATIENCE_MS * 1000000ull; sandbox_processes(s) && native_now() < give_up;)
-		(void)poll(NULL, 0, 1);
-	return (int)all;
+	r = sandbox_clear(s);
+	sandbox_ready(s);
+	return r < 0 ? r : (int)all;
 }
 
 /* ---- layers ---- */
@@ -440,8 +461,11 @@ static int can_push(struct sandbox *s, size_t bind, struct cs_err *err)
 		return cs_fail(err, CS_E_INVALID, 0, "there is no layer on disk to put another one on");
 	if (s->layers[bind] == NATIVE_LAYER_COVERED)
 		return cs_fail(err, CS_E_UNSUPPORTED, 0, "something else is bound inside that layer");
-	if (sandbox_processes(s))
+	if (!s->swept && sandbox_processes(s))
 		return cs_fail(err, CS_E_CONFLICT, 0, "a process still runs in the sandbox");
+	/* The nursery's domain knows the old layer only. */
+	if (sandbox_clear(s) < 0)
+		return is_gone(s, err);
 	return 0;
 }
 
@@ -451,14 +475,8 @@ int sandbox_push_layer(struct sandbox *s, size_t bind, int store, const int *low
 
 	if (r < 0)
 		return r;
-	s->done = 0;
-	/* The nursery's domain knows the old layer only; it ends while the new one is being mounted. */
-	if (tell(s, 'Q', 0, 0) < 0)
-		return is_gone(s, err);
 	r = native_mounter_push(s, bind, store, lowers, n_lowers, err);
-	if (!until(s, has_quit) || tell(s, 'N', 0, 0) < 0)
-		return is_gone(s, err);
-	s->renewing = true;
+	grow(s, /* pushed= */ true);
 	if (r == 0)
 		native_quota_push(s, bind, store, lowers, n_lowers);
 	return r;

@@ -187,7 +187,7 @@ struct sandbox {
 	uint32_t sequence;               /* of the last request */
 	int generation, hello;           /* of nurseries: the latest, and the latest that stands */
 	bool renewing, interrupted, answered;
-	char done;                       /* what the stem has last done */
+	bool swept, empty;               /* there is no nursery; and nothing else that was not ours */
 	struct native_note answer;
 	pid_t begun;                     /* inside: perhaps not executed yet */
 	struct native_end *ended;

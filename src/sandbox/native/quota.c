@@ -15,6 +15,7 @@
 #include "sandbox/native/internal.h"
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -183,15 +184,26 @@ static void freeze(struct native_quota *q)
 	q->frozen[q->n_frozen++] = (struct native_frozen){ st.st_dev, st.st_ino, q->used };
 }
 
-static bool is_among(const struct native_frozen *f, const int *dirs, size_t n)
+/* What is below: of the frozen ones those that are among the lowers.  The others were given up, or merged. */
+static void count_below(struct native_quota *q, const int *lowers, size_t n_lowers)
 {
-	for (size_t i = 0; i < n; i++) {
+	CS_FREE bool *below = cs_calloc(q->n_frozen + 1, sizeof *below);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n_lowers; i++) {
 		struct stat st;
 
-		if (fstat(dirs[i], &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino)
-			return true;
+		for (size_t k = fstat(lowers[i], &st) < 0 ? q->n_frozen : 0; k < q->n_frozen; k++)
+			below[k] |= q->frozen[k].dev == st.st_dev && q->frozen[k].ino == st.st_ino;
 	}
-	return false;
+	for (size_t k = 0; k < q->n_frozen; k++) {
+		if (!below[k])
+			continue;
+		q->below.bytes += q->frozen[k].used.bytes;
+		q->below.inodes += q->frozen[k].used.inodes;
+		q->frozen[kept++] = q->frozen[k];
+	}
+	q->n_frozen = kept;
 }
 
 static int open_top(struct native_quota *q, int store);
@@ -200,19 +212,11 @@ void native_quota_push(struct sandbox *s, size_t bind, int store, const int *low
 {
 	for (size_t i = 0; i < s->n_quotas; i++) {
 		struct native_quota *q = &s->quotas[i];
-		size_t kept = 0;
 
 		if (q->bind != bind)
 			continue;
 		freeze(q);
-		for (size_t k = 0; k < q->n_frozen; k++) {
-			if (!is_among(&q->frozen[k], lowers, n_lowers))
-				continue; /* given up, or merged into another */
-			q->below.bytes += q->frozen[k].used.bytes;
-			q->below.inodes += q->frozen[k].used.inodes;
-			q->frozen[kept++] = q->frozen[k];
-		}
-		q->n_frozen = kept;
+		count_below(q, lowers, n_lowers);
 		close(q->dir);
 		(void)open_top(q, store); /* without a descriptor it counts what is below */
 	}

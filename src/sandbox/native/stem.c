@@ -14,8 +14,8 @@
  *
  * A new overlay has a new root inode, which no rule of an older domain knows,
  * and a rule at its mount point does not count (the kernel skips mount points
- * when it walks up).  The stem holds the ruleset, adds a rule, and replaces
- * the nursery; no command lives at that time.
+ * when it walks up).  The stem holds the ruleset, adds a rule, and grows a
+ * nursery again; a sweep before has left none, and no command.
  *
  * Neither process keeps anything open but its sockets, and both stand at `/`.
  */
@@ -35,7 +35,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-enum { NURSERY_FAILED = 3 };
+enum { NURSERY_FAILED = 3, RULES_ANEW = 32 };
 
 /* A command's process leaves its stack without returning, and the next one gets the same. */
 #ifdef CS_ASAN
@@ -52,6 +52,7 @@ struct stem {
 	int sigfd;
 	pid_t nursery;
 	int generation; /* of nurseries */
+	unsigned pushed; /* layers, since the beginning */
 };
 
 static int fail(struct native_plan *p, const char *what)
@@ -275,14 +276,6 @@ static void reap(struct stem *st)
 		ended(st, pid, status);
 }
 
-static void end_nursery(struct stem *st)
-{
-	(void)kill(st->nursery, SIGKILL);
-	while (waitpid(st->nursery, NULL, __WALL) < 0 && errno == EINTR)
-		;
-	st->nursery = -1;
-}
-
 /* Everything in this process namespace but process 1 and us.  Who is forking at that moment does not
  * get away: the kernel looks for signals before it lets the child into the list. */
 static void sweep(struct stem *st)
@@ -294,8 +287,8 @@ static void sweep(struct stem *st)
 	while ((pid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR)
 		if (pid > 0 && pid != st->nursery)
 			tell(st, 'E', pid, status);
-	grow_nursery(st);
-	tell(st, 'k', st->generation, 0);
+	st->nursery = -1;
+	tell(st, 'k', 0, 0);
 }
 
 /* Only to a command of ours that has not been reaped: no other process has its number. */
@@ -307,14 +300,26 @@ static void signal_command(pid_t pid, int sig)
 		(void)kill(native_is_for_group((uint32_t)sig) ? -pid : pid, sig); /* may have ended */
 }
 
-static void renew(struct stem *st)
+/* A rule stays when its layer has gone, and entering copies them all: now and then, all anew. */
+static int rules_for_layers(struct stem *st)
 {
 	struct native_plan *p = st->p;
 
-	for (size_t i = 0; st->ruleset >= 0 && i < p->spec->n_binds; i++)
+	if (++st->pushed % RULES_ANEW == 0) {
+		close(st->ruleset);
+		return native_payload_ruleset(p, &st->ruleset);
+	}
+	for (size_t i = 0; i < p->spec->n_binds; i++)
 		if (p->binds[i]->kind == SANDBOX_LAYER &&
 		    native_allow(p, st->ruleset, native_target(p->binds[i]), sys_landlock_fs_all(p->landlock_abi)) < 0)
-			_exit(125);
+			return -1;
+	return 0;
+}
+
+static void renew(struct stem *st, bool pushed)
+{
+	if (pushed && st->ruleset >= 0 && rules_for_layers(st) < 0)
+		_exit(125);
 	grow_nursery(st);
 	tell(st, 'n', st->generation, 0);
 }
@@ -335,12 +340,8 @@ static void obey(struct stem *st)
 	case 'K':
 		sweep(st);
 		break;
-	case 'Q':
-		end_nursery(st);
-		tell(st, 'q', 0, 0);
-		break;
 	case 'N':
-		renew(st);
+		renew(st, n.a);
 		break;
 	default:
 		_exit(125);
