@@ -141,8 +141,8 @@ static int clone_init(struct native_plan *p, struct sandbox *s, int child_sock, 
 		p->sock = child_sock;
 		close(s->sock);
 		for (size_t i = 0; i < s->n_net; i++)
-		close(s->net[i]);
-	native_stem_done(s);
+			close(s->net[i]);
+		native_stem_done(s);
 		native_init(p);
 	}
 	if (s->pid < 0)
