@@ -10,6 +10,7 @@
  *   CAISSON_FAULT_LIST=FILE  append the name of each one that is passed
  */
 #pragma once
+#include <errno.h>
 
 #ifdef CS_TEST_SWITCHES
 /* 0, or the errno to fail with. */
@@ -21,3 +22,11 @@ static inline int cs_fault(const char *where)
 	return 0;
 }
 #endif
+
+/* In a function that returns -1 and errno. */
+#define CS_FAULT(where)                        \
+	do {                                   \
+		int e_ = cs_fault(where);      \
+		if (e_)                        \
+			return errno = e_, -1; \
+	} while (0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "egress/egress.h"
+#include "sys/sys.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 
 int egress_send(int sock, const struct egress_message *m, const void *text, size_t len, const int *fds, size_t n_fds)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(EGRESS_FDS_MAX * sizeof(int))] = { 0 };
+	_Alignas(struct cmsghdr) char control[SYS_FDS_ROOM(EGRESS_FDS_MAX)] = { 0 };
 	struct iovec iov[2] = { { (void *)(uintptr_t)m, sizeof *m }, { (void *)(uintptr_t)text, len } };
 	struct msghdr h = { .msg_iov = iov, .msg_iovlen = len ? 2 : 1 };
 
@@ -15,17 +16,7 @@ int egress_send(int sock, const struct egress_message *m, const void *text, size
 		errno = EMSGSIZE;
 		return -1;
 	}
-	if (n_fds) {
-		struct cmsghdr *c;
-
-		h.msg_control = control;
-		h.msg_controllen = CMSG_SPACE(n_fds * sizeof *fds);
-		c = CMSG_FIRSTHDR(&h);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(n_fds * sizeof *fds);
-		memcpy(CMSG_DATA(c), fds, n_fds * sizeof *fds);
-	}
+	sys_put_fds(&h, control, fds, n_fds);
 	while (sendmsg(sock, &h, MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
 			return -1;
@@ -34,7 +25,7 @@ int egress_send(int sock, const struct egress_message *m, const void *text, size
 
 ssize_t egress_receive(int sock, struct egress_message *m, char *text, int *fds, size_t *n_fds)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(EGRESS_FDS_MAX * sizeof(int))] = { 0 };
+	_Alignas(struct cmsghdr) char control[SYS_FDS_ROOM(EGRESS_FDS_MAX)];
 	struct iovec iov[2] = { { m, sizeof *m }, { text, EGRESS_TEXT_MAX } };
 	struct msghdr h = { .msg_iov = iov, .msg_iovlen = 2, .msg_control = control, .msg_controllen = sizeof control };
 	size_t room = *n_fds;
@@ -44,19 +35,7 @@ ssize_t egress_receive(int sock, struct egress_message *m, char *text, int *fds,
 	while ((n = recvmsg(sock, &h, MSG_CMSG_CLOEXEC)) < 0)
 		if (errno != EINTR)
 			return -1;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&h); c; c = CMSG_NXTHDR(&h, c)) {
-		size_t got = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		for (size_t i = 0; c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && i < got; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-			if (*n_fds < room)
-				fds[(*n_fds)++] = fd;
-			else
-				close(fd);
-		}
-	}
+	*n_fds = sys_take_fds(&h, fds, room);
 	if (n < (ssize_t)sizeof *m) {
 		while (*n_fds)
 			close(fds[--*n_fds]);

@@ -143,32 +143,25 @@ void approval_write(const struct approval *a, struct cs_buf *out)
 		out->data[--out->len] = 0; /* the writer's newline: this may stand inside an array */
 }
 
-#define FAULT(where)                           \
-	do {                                   \
-		int e_ = cs_fault(where);      \
-		if (e_)                        \
-			return errno = e_, -1; \
-	} while (0)
-
 static int put_file(int fd, const struct cs_buf *text)
 {
-	FAULT("approval write");
+	CS_FAULT("approval write");
 	if (cs_write_all(fd, cs_buf_text(text), text->len) < 0)
 		return -1;
-	FAULT("approval sync");
+	CS_FAULT("approval sync");
 	return fsync(fd);
 }
 
 static int move_file(int dir, const char *from, const char *to)
 {
-	FAULT("approval rename");
+	CS_FAULT("approval rename");
 	return renameat(dir, from, dir, to);
 }
 
 /* From here on the change has happened; only a loss of power could still take it back. */
 static int settle(int dir)
 {
-	FAULT("approval sync of the directory");
+	CS_FAULT("approval sync of the directory");
 	return fsync(dir);
 }
 

@@ -2,6 +2,7 @@
 #include "session/wire.h"
 
 #include "base/mem.h"
+#include "sys/sys.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,21 +14,11 @@ enum { FDS_MAX = 3 };
 
 static int send_head(int fd, const struct wire *w, const int *fds, size_t n_fds)
 {
-	union {
-		struct cmsghdr h;
-		char room[CMSG_SPACE(sizeof(int) * FDS_MAX)];
-	} u = { 0 };
+	_Alignas(struct cmsghdr) char control[SYS_FDS_ROOM(FDS_MAX)] = { 0 };
 	struct iovec io = { .iov_base = (void *)(uintptr_t)w, .iov_len = sizeof *w };
 	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1 };
 
-	if (n_fds) {
-		m.msg_control = u.room;
-		m.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
-		u.h.cmsg_level = SOL_SOCKET;
-		u.h.cmsg_type = SCM_RIGHTS;
-		u.h.cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
-		memcpy(CMSG_DATA(&u.h), fds, sizeof(int) * n_fds);
-	}
+	sys_put_fds(&m, control, fds, n_fds);
 	return sendmsg(fd, &m, MSG_NOSIGNAL) == sizeof *w ? 0 : -1;
 }
 
@@ -53,26 +44,6 @@ int wire_send(int fd, const struct wire *w, const void *payload, const int *fds,
 	return send_head(fd, w, fds, n_fds) < 0 ? -1 : send_all(fd, payload, w->len);
 }
 
-static void take_fds(struct msghdr *m, int *fds, size_t *n_fds)
-{
-	size_t room = *n_fds;
-
-	*n_fds = 0;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		size_t n = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
-
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-			if (*n_fds < room)
-				fds[(*n_fds)++] = fd;
-			else
-				close(fd);
-		}
-	}
-}
-
 static int receive_all(int fd, char *p, size_t n)
 {
 	while (n) {
@@ -90,17 +61,14 @@ static int receive_all(int fd, char *p, size_t n)
 
 int wire_receive(int fd, struct wire *w, struct cs_buf *ret, int *fds, size_t *n_fds)
 {
-	union {
-		struct cmsghdr h;
-		char room[CMSG_SPACE(sizeof(int) * FDS_MAX)];
-	} u = { 0 };
+	_Alignas(struct cmsghdr) char control[SYS_FDS_ROOM(FDS_MAX)];
 	struct iovec io = { .iov_base = w, .iov_len = sizeof *w };
-	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = u.room, .msg_controllen = sizeof u.room };
+	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
 	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_WAITALL);
 	char *data;
 	int r;
 
-	take_fds(&m, fds, n_fds);
+	*n_fds = n < 0 ? 0 : sys_take_fds(&m, fds, *n_fds);
 	if (n == 0)
 		return 0;
 	if (n != sizeof *w || w->len > WIRE_MAX)

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
@@ -119,6 +120,12 @@ struct sys_net_range {
 int sys_net_take(const struct sys_net_range *ranges, size_t n, bool as_addresses);
 /* A non-blocking listener on every address of both families, or (without IPv6) of one. */
 int sys_net_listen(uint16_t port);
+
+/* pass.c: descriptors beside a message.  Room is SYS_FDS_ROOM(n) bytes, aligned as struct cmsghdr is. */
+#define SYS_FDS_ROOM(n) CMSG_SPACE((n) * sizeof(int))
+void sys_put_fds(struct msghdr *m, void *room, const int *fds, size_t n);
+/* How many were taken.  A sender may pass more than was asked for (the room is rounded up): those are closed. */
+size_t sys_take_fds(struct msghdr *m, int *fds, size_t max);
 
 /* landlock.c: raw Landlock, newest ABI known here is 7. */
 enum { SYS_LANDLOCK_ABI_MAX = 7 };

@@ -7,16 +7,9 @@
 #include <string.h>
 #include <sys/xattr.h>
 
-#define FAULT(where)                          \
-	do {                                  \
-		int e_ = cs_fault(where);     \
-		if (e_)                       \
-			return errno = e_, -1; \
-	} while (0)
-
 int act_write(int fd, const void *data, size_t size)
 {
-	FAULT("write");
+	CS_FAULT("write");
 	return cs_write_all(fd, data, size);
 }
 
@@ -24,7 +17,7 @@ int act_pwrite(int fd, const void *data, size_t size)
 {
 	ssize_t n;
 
-	FAULT("pwrite");
+	CS_FAULT("pwrite");
 	n = pwrite(fd, data, size, 0);
 	if (n >= 0 && (size_t)n != size)
 		return errno = ENOSPC, -1;
@@ -33,25 +26,25 @@ int act_pwrite(int fd, const void *data, size_t size)
 
 int act_rename(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
 {
-	FAULT("rename");
+	CS_FAULT("rename");
 	return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
 }
 
 int act_mkdir(int dir, const char *name, mode_t mode)
 {
-	FAULT("mkdir");
+	CS_FAULT("mkdir");
 	return mkdirat(dir, name, mode);
 }
 
 int act_whiteout(int dir, const char *name)
 {
-	FAULT("mknod");
+	CS_FAULT("mknod");
 	return mknodat(dir, name, S_IFCHR, 0);
 }
 
 int act_unlink(int dir, const char *name, int flags)
 {
-	FAULT("unlink");
+	CS_FAULT("unlink");
 	return unlinkat(dir, name, flags);
 }
 
@@ -67,61 +60,61 @@ static bool syncs(void)
 
 int act_sync_fs(int fd)
 {
-	FAULT("syncfs");
+	CS_FAULT("syncfs");
 	return syncs() ? syncfs(fd) : 0;
 }
 
 int act_sync(int fd)
 {
-	FAULT("fsync");
+	CS_FAULT("fsync");
 	return syncs() ? fsync(fd) : 0;
 }
 
 int act_chmod(int fd, mode_t mode)
 {
-	FAULT("chmod");
+	CS_FAULT("chmod");
 	return fchmod(fd, mode);
 }
 
 int act_chmod_at(int dir, const char *name, mode_t mode)
 {
-	FAULT("chmod");
+	CS_FAULT("chmod");
 	return fchmodat(dir, name, mode, AT_SYMLINK_NOFOLLOW);
 }
 
 int act_chown(int fd, uid_t uid, gid_t gid)
 {
-	FAULT("chown");
+	CS_FAULT("chown");
 	return fchown(fd, uid, gid);
 }
 
 int act_times(int fd, const struct timespec t[2])
 {
-	FAULT("utimens");
+	CS_FAULT("utimens");
 	return futimens(fd, t);
 }
 
 int act_setxattr(int fd, const char *name, const void *value, size_t size)
 {
-	FAULT("setxattr");
+	CS_FAULT("setxattr");
 	return fsetxattr(fd, name, value, size, 0);
 }
 
 int act_delxattr(int fd, const char *name)
 {
-	FAULT("removexattr");
+	CS_FAULT("removexattr");
 	return fremovexattr(fd, name);
 }
 
 int act_setxattr_at(int dir, const char *name, const char *attr, const void *value, size_t size)
 {
-	FAULT("setxattr");
+	CS_FAULT("setxattr");
 	return xattrs_set(dir, name, attr, value, size);
 }
 
 int act_delxattr_at(int dir, const char *name, const char *attr)
 {
-	FAULT("removexattr");
+	CS_FAULT("removexattr");
 	return xattrs_remove(dir, name, attr);
 }
 

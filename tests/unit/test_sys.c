@@ -22,6 +22,47 @@ static void path_in(char *ret, size_t size, const char *name)
 	snprintf(ret, size, "%s/%s", tmp(), name);
 }
 
+/* ---- descriptors beside a message ---- */
+
+static int open_fds(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 100; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* Room for one is, rounded up, room for two: a sender who is not to be trusted fills it. */
+TEST(of_descriptors_too_many_are_closed)
+{
+	_Alignas(struct cmsghdr) char out[SYS_FDS_ROOM(3)] = { 0 }, in[SYS_FDS_ROOM(1)];
+	int pair[2], given[3] = { 0, 1, 2 }, taken[1] = { -1 }, before;
+	char word = 'w';
+	struct iovec iov = { &word, 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 }, got = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = in };
+
+	T_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	before = open_fds();
+	for (size_t n = 1; n <= 3; n++) {
+		sys_put_fds(&m, out, given, n);
+		T_INT(sendmsg(pair[0], &m, 0), 1);
+		got.msg_controllen = sizeof in;
+		T_INT(recvmsg(pair[1], &got, MSG_CMSG_CLOEXEC), 1);
+		T_INT((long)sys_take_fds(&got, taken, 1), 1);
+		T_TRUE(fcntl(taken[0], F_GETFD) == FD_CLOEXEC);
+		T_INT(open_fds(), before + 1);
+		close(taken[0]);
+	}
+	sys_put_fds(&m, out, given, 0);
+	T_INT(sendmsg(pair[0], &m, 0), 1);
+	got.msg_controllen = sizeof in;
+	T_INT(recvmsg(pair[1], &got, MSG_CMSG_CLOEXEC), 1);
+	T_INT((long)sys_take_fds(&got, taken, 1), 0);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 /* ---- files ---- */
 
 TEST(what_is_put_is_what_is_got)

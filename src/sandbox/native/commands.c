@@ -285,16 +285,12 @@ static int send_request(struct sandbox *s, const struct native_request *q, const
 	struct iovec iov[2] = { { (void *)(uintptr_t)q, sizeof *q }, { blob->data, blob->len } };
 	int fds[4] = { stdio[0], stdio[1], stdio[2], aside };
 	size_t n = aside >= 0 ? 4 : 3;
-	char control[CMSG_SPACE(sizeof fds)] = { 0 };
-	struct msghdr m = { .msg_iov = iov, .msg_iovlen = aside >= 0 ? 1 : 2, .msg_control = control, .msg_controllen = CMSG_SPACE(n * sizeof *fds) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	_Alignas(struct cmsghdr) char control[SYS_FDS_ROOM(4)] = { 0 };
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = aside >= 0 ? 1 : 2 };
 
 	if (blob->len > NATIVE_INLINE_MAX && aside < 0)
 		return -1;
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(n * sizeof *fds);
-	memcpy(CMSG_DATA(c), fds, n * sizeof *fds);
+	sys_put_fds(&m, control, fds, n);
 	return sendmsg(s->exec, &m, MSG_NOSIGNAL) < 0 ? -1 : 0;
 }
 

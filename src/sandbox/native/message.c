@@ -9,39 +9,37 @@
  */
 #include "sandbox/native/internal.h"
 
-#include <string.h>
+#include "base/cleanup.h"
+
 #include <sys/socket.h>
+#include <unistd.h>
 
 int native_send_fd(int sock, char what, int fd)
 {
-	char control[CMSG_SPACE(sizeof fd)] = { 0 };
+	_Alignas(struct cmsghdr) char control[SYS_FDS_ROOM(1)] = { 0 };
 	struct iovec iov = { &what, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof fd);
-	memcpy(CMSG_DATA(c), &fd, sizeof fd);
-	if (fd < 0)
-		m.msg_controllen = 0;
+	sys_put_fds(&m, control, &fd, fd >= 0);
 	return sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : -1;
 }
 
 char native_receive(int sock, bool wait, int *ret_fd)
 {
-	char what = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
+	_Alignas(struct cmsghdr) char control[SYS_FDS_ROOM(1)];
+	char what = 0;
 	struct iovec iov = { &what, 1 };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
-	struct cmsghdr *c;
+	ssize_t n;
 
 	*ret_fd = -1;
-	if (recvmsg(sock, &m, (wait ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC) != 1)
+	n = recvmsg(sock, &m, (wait ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC);
+	if (n < 0)
 		return 0;
-	c = CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
-	return what;
+	(void)sys_take_fds(&m, ret_fd, 1);
+	if (n != 1 && *ret_fd >= 0) /* a descriptor without a word */
+		close(CS_TAKE_FD(*ret_fd));
+	return n == 1 ? what : 0;
 }
 
 int native_close_but(const int *keep, size_t n)

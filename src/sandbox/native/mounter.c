@@ -385,20 +385,15 @@ static int gather_first(struct mounter *m)
 static bool serve(struct mounter *m)
 {
 	int fds[PUSH_LOWERS_MAX + 1];
-	char control[CMSG_SPACE(sizeof fds)];
+	_Alignas(struct cmsghdr) char control[SYS_FDS_ROOM(PUSH_LOWERS_MAX + 1)];
 	struct push q = { 0 };
 	struct iovec iov = { &q, sizeof q };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
-	struct cmsghdr *c;
-	size_t n = 0;
+	size_t n;
 
 	if (recvmsg(m->sock, &msg, MSG_CMSG_CLOEXEC) != sizeof q)
 		return false;
-	c = CMSG_FIRSTHDR(&msg);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof *fds;
-		memcpy(fds, CMSG_DATA(c), n * sizeof *fds);
-	}
+	n = sys_take_fds(&msg, fds, PUSH_LOWERS_MAX + 1);
 	(void)serve_push(m, &q, fds, n);
 	if (send(m->sock, &m->p->report->err, sizeof m->p->report->err, MSG_NOSIGNAL) < 0)
 		return false;
@@ -538,21 +533,17 @@ int native_mounter_push(struct sandbox *s, size_t bind, int store, const int *lo
 {
 	struct push q = { .bind = (uint32_t)s->order[bind], .n_lowers = (uint32_t)n_lowers };
 	int fds[PUSH_LOWERS_MAX + 1];
-	char control[CMSG_SPACE(sizeof fds)] = { 0 };
+	_Alignas(struct cmsghdr) char control[SYS_FDS_ROOM(PUSH_LOWERS_MAX + 1)] = { 0 };
 	struct iovec iov = { &q, sizeof q };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_SPACE((n_lowers + 1) * sizeof *fds) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cs_err got;
 
-	if (!c || n_lowers > PUSH_LOWERS_MAX)
+	if (n_lowers > PUSH_LOWERS_MAX)
 		return cs_fail(err, CS_E_LIMIT, 0, "%zu layers, at most %d", n_lowers, PUSH_LOWERS_MAX);
 	fds[0] = store;
 	for (size_t i = 0; i < n_lowers; i++)
 		fds[i + 1] = lowers[i];
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN((n_lowers + 1) * sizeof *fds);
-	memcpy(CMSG_DATA(c), fds, (n_lowers + 1) * sizeof *fds);
+	sys_put_fds(&m, control, fds, n_lowers + 1);
 	if (sendmsg(s->mount_sock, &m, MSG_NOSIGNAL) != sizeof q || recv(s->mount_sock, &got, sizeof got, 0) != sizeof got)
 		return cs_fail(err, CS_E_SYSTEM, errno, "the helper that mounts is gone");
 	if (got.code == CS_OK)

@@ -152,20 +152,6 @@ static int run_job(int sock, const struct native_request *q, char *blob, const i
 	return 0;
 }
 
-static size_t take_fds(struct msghdr *m, int *fds, size_t max)
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(m);
-	size_t n = 0;
-
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	if (n > max)
-		n = max;
-	if (n)
-		memcpy(fds, CMSG_DATA(c), n * sizeof(int));
-	return n;
-}
-
 /* A request's words: inside the message or, if they are many, in a memfd beside it. */
 static int serve(struct stem *st)
 {
@@ -174,13 +160,13 @@ static int serve(struct stem *st)
 	struct native_request q = { 0 };
 	struct native_note reply = { 0 };
 	struct iovec iov[2] = { { &q, sizeof q }, { inline_blob, sizeof inline_blob } };
-	char control[CMSG_SPACE(4 * sizeof(int))];
+	_Alignas(struct cmsghdr) char control[SYS_FDS_ROOM(4)];
 	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2, .msg_control = control, .msg_controllen = sizeof control };
 	char *blob = inline_blob;
 	int fds[4], err = 0, sock = st->p->stem_exec;
 	bool again;
 	ssize_t got = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
-	size_t n = got < 0 ? 0 : take_fds(&m, fds, 4);
+	size_t n = got < 0 ? 0 : sys_take_fds(&m, fds, 4);
 
 	if (got <= 0)
 		return got < 0 && errno == EINTR ? 0 : -1;
