@@ -217,8 +217,11 @@ void change_tell_committed(const struct txn *t, const struct txn_changes *c, con
 	char bytes[32];
 
 	cs_format_size(bytes, sizeof bytes, o->bytes);
-	say_note("%s  committed: %zu added, %zu changed, %zu deleted (%s); caisson undo %s takes it back", txn_about(t)->id, o->added, o->changed,
-		 o->deleted, bytes, txn_about(t)->id);
+	if (!o->added && !o->changed && !o->deleted)
+		say_note("%s  nothing was committed", txn_about(t)->id);
+	else
+		say_note("%s  committed: %zu added, %zu changed, %zu deleted (%s); caisson undo %s takes it back", txn_about(t)->id, o->added,
+			 o->changed, o->deleted, bytes, txn_about(t)->id);
 	if (o->left)
 		say_note("%s  %zu not taken, still pending", txn_about(t)->id, o->left);
 	if (!o->held)
@@ -227,7 +230,8 @@ void change_tell_committed(const struct txn *t, const struct txn_changes *c, con
 	change_tell_held(t, c);
 	for (size_t i = 0; i < c->n; i++)
 		if (c->v[i].hold && txn_hold_can_allow(c->v[i].hold)) {
-			say_error("take one with: caisson commit %s --allow PATH (--allow '*': all that can be)", txn_about(t)->id);
+			say_error("take one with: caisson commit %s --allow PATH (--allow '*': all that can be); throw them away with: caisson rollback %s",
+				  txn_about(t)->id, txn_about(t)->id);
 			return;
 		}
 }

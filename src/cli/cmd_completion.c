@@ -68,19 +68,25 @@ static void bash(void)
 	printf("  esac\n}\ncomplete -o default -F _caisson caisson\n");
 }
 
-/* Inside single quotes of zsh's _arguments: no quote, bracket or colon. */
-static void plain(const char *s)
+/* Inside single quotes, and without what else has a meaning there. */
+static void plain(const char *s, const char *special)
 {
 	for (; *s; s++)
-		putchar(strchr("'[]:`", *s) ? ' ' : *s);
+		if (*s == '\'' || strchr(special, *s))
+			putchar(*s == ':' ? ',' : '"');
+		else
+			putchar(*s);
 }
+
+static void zsh_plain(const char *s) { plain(s, "[]:"); }
+static void fish_plain(const char *s) { plain(s, "\\"); }
 
 static void zsh(void)
 {
 	printf("#compdef caisson\n_caisson() {\n  local -a commands\n  commands=(\n");
 	for (size_t i = 0; i < cli_n_commands; i++) {
 		printf("    '%s:", cli_commands[i].name);
-		plain(cli_commands[i].summary);
+		zsh_plain(cli_commands[i].summary);
 		printf("'\n");
 	}
 	printf("  )\n  if (( CURRENT == 2 )); then _describe command commands; return; fi\n  case $words[2] in\n");
@@ -90,7 +96,7 @@ static void zsh(void)
 		printf("    %s) shift words; (( CURRENT-- )); _arguments ", c->name);
 		for (const struct cli_opt *o = c->opts; o->name; o++) {
 			printf("'--%s[", o->name);
-			plain(o->help);
+			zsh_plain(o->help);
 			printf("]%s%s' ", o->arg ? ":" : "", !o->arg ? "" : !strcmp(o->name, "profile") ? "profile:_files" : strstr(o->arg, "DIR") ? "dir:_files -/" : "value:_files");
 		}
 		if (*subwords(c)) /* of `net` the id comes first */
@@ -106,14 +112,14 @@ static void fish(void)
 		const struct cli_command *c = &cli_commands[i];
 
 		printf("complete -c caisson -n __fish_use_subcommand -a %s -d '", c->name);
-		plain(c->summary);
+		fish_plain(c->summary);
 		printf("'\n");
 		for (const struct cli_opt *o = c->opts; o->name; o++) {
 			printf("complete -c caisson -n '__fish_seen_subcommand_from %s' -l %s ", c->name, o->name);
 			if (o->letter)
 				printf("-s %c ", o->letter);
 			printf("%s-d '", o->arg ? "-r " : "");
-			plain(o->help);
+			fish_plain(o->help);
 			printf("'\n");
 		}
 		if (*subwords(c))

@@ -224,7 +224,7 @@ static void show(struct diff *d, bool paged)
 	pid_t pager = -1;
 
 	signal(SIGPIPE, SIG_IGN);
-	if (d->escape && d->form != DIFF_JSON)
+	if ((d->escape || d->paths.n) && d->form != DIFF_JSON)
 		note_unchanged(d);
 	if (paged)
 		pager = start_pager();

@@ -105,7 +105,11 @@ int cmd_kill(int argc, char **argv)
 	if (first < 0)
 		return cli_usage_error(&err);
 	for (int i = first; i < argc; i++) {
-		if (session_kill(argv[i], sig, &err) == 0)
+		int r = session_kill(argv[i], sig, &err);
+
+		if (r == 0)
+			say_note("%s has not ended yet: its program may catch the signal (--force ends it at once)", argv[i]);
+		if (r >= 0)
 			continue;
 		say_error("%s", err.msg);
 		code = 1;

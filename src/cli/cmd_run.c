@@ -64,10 +64,14 @@ static void override(struct run_args *a, const char *key, char *take_value, cons
 
 static void override_env(struct run_args *a, const char *value)
 {
+	char shown[128];
+
 	if (strchr(value, '='))
 		override(a, "env.set", cs_strdup(value), "env");
 	else
 		override(a, "env.pass", cs_strdup(value), "env");
+	if (!strpbrk(value, "=*?[") && !getenv(value))
+		say_note("--env %s: it is not set here, so it will not be there inside", cs_escape_to(shown, sizeof shown, value));
 }
 
 static int override_budget(struct run_args *a, const char *value, struct cs_err *err)

@@ -61,7 +61,7 @@ int cmd_exec(int argc, char **argv)
 			first++;
 	}
 	if (first >= 0 && first >= argc)
-		first = cs_fail(&err, CS_E_INVALID, 0, "caisson exec [OPTION...] ID -- COMMAND [ARG...]");
+		first = cs_fail(&err, CS_E_INVALID, 0, "a session and a command, please: caisson exec [OPTION...] ID -- COMMAND [ARG...]");
 	if (first < 0) {
 		cs_strv_done(&a.env);
 		return cli_usage_error(&err);
@@ -165,7 +165,7 @@ static int one_id(const char *command, int argc, char **argv, bool *json, struct
 	int r = cli_parse_words(cli_find(command), argc, argv, take_json, json, words, err);
 
 	if (r == 0 && words->n != 1)
-		r = cs_fail(err, CS_E_INVALID, 0, "caisson %s ID (`caisson ps` lists sessions)", command);
+		r = cs_fail(err, CS_E_INVALID, 0, "which session? caisson %s ID (`caisson ps` lists them)", command);
 	return r;
 }
 
@@ -277,7 +277,7 @@ int cmd_end(int argc, char **argv)
 	int code, r = cli_parse_words(cli_find("end"), argc, argv, take_end, &a, &words, &err);
 
 	if (r == 0 && words.n != 1)
-		r = cs_fail(&err, CS_E_INVALID, 0, "caisson end ID (`caisson ps` lists sessions)");
+		r = cs_fail(&err, CS_E_INVALID, 0, "which session? caisson end ID (`caisson ps` lists them)");
 	code = r < 0 ? cli_usage_error(&err) : end(words.v[0], &a);
 	cs_strv_done(&words);
 	return code;

@@ -45,6 +45,12 @@ static void list_json(struct cs_json *j, const struct txn_entry *e)
 	cs_json_end(j, '}');
 }
 
+/* In seconds at first, then in minutes. */
+static uint64_t age_ms(uint64_t s)
+{
+	return (s < 60 ? s : s / 60 * 60) * 1000;
+}
+
 static int list_one(const struct txn_entry *e, void *arg)
 {
 	struct listing *l = arg;
@@ -57,7 +63,7 @@ static int list_one(const struct txn_entry *e, void *arg)
 	}
 	if (l->n++ == 0)
 		cs_buf_fmt(l->out, "%-10s %-10s %-6s %-32s %s\n", "ID", "STATE", "AGE", "WORKSPACE", "COMMAND");
-	cs_format_duration(age, sizeof age, (now > e->about->created ? now - e->about->created : 0) / 60 * 60000);
+	cs_format_duration(age, sizeof age, age_ms(now > e->about->created ? now - e->about->created : 0));
 	cs_buf_fmt(l->out, "%-10s %-10s %-6s %-32s %s\n", e->about->id, txn_state_name(e->state), age,
 		   cs_escape_to(where, sizeof where, e->about->workspace), e->about->command);
 	return 0;
@@ -189,8 +195,11 @@ static int txn_command(struct cs_strv *words, const struct txn_args *a)
 	if (!strcmp(what, "show") && words->n <= 2)
 		return txn_show_command(a, words->n > 1 ? words->v[1] : NULL);
 	near = cs_nearest(what, names, 2);
-	(void)cs_fail(&err, CS_E_INVALID, 0, "`caisson txn %s`: use list or show [ID]%s%s%s", cs_escape_to(shown, sizeof shown, what),
-		      near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+	if (near && !strcmp(near, what))
+		(void)cs_fail(&err, CS_E_INVALID, 0, "too many words: caisson txn list, or caisson txn show [ID]");
+	else
+		(void)cs_fail(&err, CS_E_INVALID, 0, "`caisson txn %s`: use list or show [ID]%s%s%s", cs_escape_to(shown, sizeof shown, what),
+			      near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 	return cli_usage_error(&err);
 }
 
@@ -344,16 +353,38 @@ static int take_quiet(const struct cli_opt *opt, const char *value, void *arg, s
 	return 0;
 }
 
+/* What a commit left: held back, or not asked for. */
+static int drop_rest(struct txn *t)
+{
+	const char *id = txn_about(t)->id;
+	struct txn_changes c = { 0 };
+	struct cs_err err = { 0 };
+	char text[128];
+	bool none;
+
+	if (txn_scan_quick(t, &c, &err) < 0)
+		return failed(&err);
+	none = txn_changes_nothing(&c);
+	change_summary(&c, text, sizeof text);
+	txn_changes_done(&c);
+	if (none) {
+		say_error("%s is committed: `caisson undo %s` takes it back", id, id);
+		return 1;
+	}
+	if (txn_drop_rest(t, &err) < 0)
+		return failed(&err);
+	say_note("%s  rolled back what was not committed: %s; what was committed stays (caisson undo %s makes all of it pending again)", id, text, id);
+	return 0;
+}
+
 static int roll_back(struct txn *t)
 {
 	struct cs_err err = { 0 };
 	char id[TXN_ID_MAX];
 
 	snprintf(id, sizeof id, "%s", txn_about(t)->id);
-	if (txn_state(t) == TXN_COMMITTED) {
-		say_error("%s is committed: `caisson undo %s` takes it back", id, id);
-		return 1;
-	}
+	if (txn_state(t) == TXN_COMMITTED)
+		return drop_rest(t);
 	if (txn_discard(t, "rolled-back", &err) < 0)
 		return failed(&err);
 	say_note("%s  rolled back: what was written is gone, the workspace was not touched", id);
@@ -401,7 +432,8 @@ static int on_one(const char *command, int argc, char **argv, int (*act)(struct 
 		if (words.n) {
 			char shown[128];
 
-			(void)cs_fail(&err, CS_E_INVALID, 0, "`caisson %s` takes one ID (t-...), not '%s'", command, cs_escape_to(shown, sizeof shown, words.v[0]));
+			(void)cs_fail(&err, CS_E_INVALID, 0, "`caisson %s` takes one ID (t-...)%s, not '%s'", command,
+				      strcmp(command, "rollback") ? "" : " or ID@STEP with a step's number", cs_escape_to(shown, sizeof shown, words.v[0]));
 			code = cli_usage_error(&err);
 		} else if (txn_find(id, ".", &t, &err) < 0) {
 			code = failed(&err);

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/state.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -43,10 +44,13 @@ static bool is_own(const char *dir)
 
 static int state_dir(char *ret, size_t size)
 {
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME"), *named = getenv("CAISSON_STATE");
+	CS_FREE char *own = named && *named == '/' ? cs_state_dir() : NULL;
 	int n;
 
-	if (state && *state == '/' && is_own(state))
+	if (own)
+		n = snprintf(ret, size, "%s", own);
+	else if (state && *state == '/' && is_own(state))
 		n = snprintf(ret, size, "%s/caisson", state);
 	else if (geteuid() == 0 && access("/var/lib", W_OK) == 0)
 		n = snprintf(ret, size, "/var/lib/caisson");

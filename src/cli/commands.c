@@ -223,7 +223,8 @@ const struct cli_command cli_commands[] = {
 	  "  $ caisson commit\n  $ caisson commit t-4k2q src/\n  $ caisson commit t-4k2q --allow .git/hooks/pre-commit\n"
 	  "  $ caisson commit t-4k2q --theirs-for README.md\n" },
 	{ "rollback", "[ID | ID@STEP]", "throw pending changes away, or go back to before a step", cmd_rollback, quiet_opts,
-	  "The workspace stays as it is. With ID@STEP a live session's files become what they were before that step.",
+	  "The workspace stays as it is. Of a transaction that was committed in part, what was not committed is thrown away.\n"
+	  "With ID@STEP a live session's files become what they were before that step.",
 	  "  $ caisson rollback t-4k2q\n  $ caisson rollback t-4k2q@3\n" },
 	{ "undo", "[ID]", "take a commit back", cmd_undo, quiet_opts,
 	  "The workspace becomes as it was before the commit, and the transaction is pending again. If one of its files was\n"

@@ -23,6 +23,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { KILL_PATIENCE_MS = 5000 };
 
 int session_own_dir(const char *path, struct cs_err *err)
 {
@@ -214,7 +217,6 @@ int session_kill(const char *id, int sig, struct cs_err *err)
 	struct session_entry entry;
 	CS_FD int pidfd = -1;
 	char shown[64];
-	int r;
 
 	if (dir < 0)
 		return -CS_E_SYSTEM;
@@ -229,8 +231,10 @@ int session_kill(const char *id, int sig, struct cs_err *err)
 		return cs_fail(err, CS_E_NOT_FOUND, 0, "sandbox '%s' has ended already", id);
 	}
 	cs_strv_done(&entry.cgroups);
-	r = sys_pidfd_send_signal(pidfd, sig);
-	return r < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "signal sandbox '%s'", id) : 0;
+	if (sys_pidfd_send_signal(pidfd, sig) < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "signal sandbox '%s'", id);
+	/* So that what follows finds its changes pending and its id free; a program may take its time, or not obey. */
+	return poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, KILL_PATIENCE_MS) == 1;
 }
 
 /* Only ever what we make ourselves: a directory named for this id below the cgroup tree. */

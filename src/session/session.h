@@ -192,7 +192,8 @@ void session_new_id(char ret[16]);
 int session_record(const char *id, const struct session_opts *o, const char *workspace, const char *const *cgroups,
 		   size_t n_cgroups, char *ret_path, size_t size);
 int session_list(session_visit visit, void *arg, struct cs_err *err);
-int session_kill(const char *id, int sig, struct cs_err *err); /* CS_E_NOT_FOUND if none such runs */
+/* 1: it has ended; 0: it was told to, and has not within seconds.  CS_E_NOT_FOUND if none such runs. */
+int session_kill(const char *id, int sig, struct cs_err *err);
 /* Clears what killed supervisors left; looks at no more than max entries (0: all), and not at `own`,
  * which is alive (NULL: none). Returns how many. */
 int session_gc(unsigned max, const char *own, struct cs_err *err);

@@ -229,6 +229,7 @@ int txn_check(struct txn *t, struct cs_err *err)
 int txn_commit(struct txn *t, struct txn_changes *c, const struct txn_verdict *v, struct txn_outcome *ret, struct cs_err *err)
 {
 	int r = check_usable(t, err);
+	uint32_t parts = commit_parts(t->dir);
 
 	*ret = (struct txn_outcome){ 0 };
 	if (r == 0)
@@ -241,7 +242,7 @@ int txn_commit(struct txn *t, struct txn_changes *c, const struct txn_verdict *v
 	}
 	if (r == 0)
 		r = commit(t, c, v, ret, err);
-	if (r == 0)
+	if (r == 0 && commit_parts(t->dir) > parts)
 		log_outcome(t, "committed", ret);
 	(void)flock(t->ws, LOCK_UN);
 	/* A journal that is left is for the next command, which looks in live/. */
@@ -451,6 +452,9 @@ int txn_undo(struct txn *t, struct cs_strv *conflicts, struct txn_outcome *ret, 
 		return r;
 	(void)lock_workspace(t);
 	r = check_parts(t, parts, conflicts, err);
+	/* First: were it left until there is nothing committed, a later commit in part would find it. */
+	if (r == 0 && act_unlink(t->dir, DROPPED, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		r = cs_fail(err, CS_E_SYSTEM, errno, "take back that the rest of %s was thrown away", t->about.id);
 	calm = r == 0 && is_calm(t);
 	while (r == 0 && parts)
 		r = undo_part(t, --parts, calm, ret, err);
@@ -479,6 +483,8 @@ static int look(struct txn *t, bool quick, struct txn_changes *ret, struct cs_er
 		return cs_fail(err, CS_E_CONFLICT, 0, "the workspace '%s' is gone or was replaced", t->about.workspace);
 	if (up < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "open the layer of %s", t->about.id);
+	if (txn_is_dropped(t))
+		return 0;
 	r = done_read(t, &done, err);
 	if (r < 0)
 		return r;

@@ -317,6 +317,8 @@ bool steps_any(const struct txn *t);
 
 /* ---- commit.c ---- */
 #define JOURNAL "journal"
+#define DROPPED "dropped" /* what is left in `up` counts no more */
+bool txn_is_dropped(const struct txn *t);
 void commit_part_name(char ret[24], uint32_t part);
 uint32_t commit_parts(int dir); /* finished journals */
 /* From the commit point on: apply, sync, mark as done.  Recovery comes here, too. */

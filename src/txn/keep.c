@@ -382,7 +382,8 @@ int store_open_txn(const struct txn_store *s, const char *folder, const char *id
 		r = t->head < 0 ? cs_fail(err, CS_E_INVALID, errno, "'%s' has no head", id) : 0;
 	}
 	if (r == 0 && store_lock(t->head) < 0)
-		r = cs_fail(err, CS_E_CONFLICT, 0, "%s is in use: its program still runs, or another command works on it", id);
+		r = cs_fail(err, CS_E_CONFLICT, 0, "%s is in use: its program still runs, or another command works on it (of a session `caisson steps %s` tells, and "
+			    "`caisson end %s` ends it)", id, id, id);
 	if (r == 0 && (r = head_read(t->head, t, err)) < 0)
 		r = cs_wrap(err, r, "%s", id);
 	if (r == 0 && strcmp(t->about.id, id) != 0)
@@ -548,6 +549,22 @@ int store_trash(struct txn *t, struct cs_err *err)
 		return cs_fail(err, CS_E_SYSTEM, errno, "throw %s away", t->about.id);
 	store_empty_trash(&t->store);
 	return 0;
+}
+
+/* Only said to be: an undo puts what was committed back into `up`, between what is there. */
+int txn_drop_rest(struct txn *t, struct cs_err *err)
+{
+	if (commit_has_journal(t))
+		return cs_fail(err, CS_E_CONFLICT, 0, "a commit of %s was cut short and could not be finished", t->about.id);
+	if ((act_mkdir(t->dir, DROPPED, 0700) < 0 && errno != EEXIST) || act_sync(t->dir) < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "throw the rest of %s away", t->about.id);
+	store_log(t, "rest-rolled-back", "");
+	return 0;
+}
+
+bool txn_is_dropped(const struct txn *t)
+{
+	return commit_parts(t->dir) && faccessat(t->dir, DROPPED, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 int txn_discard(struct txn *t, const char *why, struct cs_err *err)

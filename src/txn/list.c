@@ -363,6 +363,8 @@ static bool has_pending(const struct txn *t)
 
 	if (!parts)
 		return true;
+	if (txn_is_dropped(t))
+		return false;
 	commit_part_name(name, parts - 1);
 	if (journal_read(t->dir, name, &j, NULL) < 0)
 		return true;

@@ -192,6 +192,8 @@ int txn_commit(struct txn *t, struct txn_changes *c, const struct txn_verdict *v
 int txn_undo(struct txn *t, struct cs_strv *conflicts, struct txn_outcome *ret, struct cs_err *err);
 /* Stays, on disk when this returns. */
 int txn_keep(struct txn *t, const struct txn_changes *c, struct cs_err *err);
+/* Of a committed one: what its commits left is thrown away, and comes back only with all the rest, by an undo. */
+int txn_drop_rest(struct txn *t, struct cs_err *err);
 /* Thrown away at once; what is large is removed in the background. */
 int txn_discard(struct txn *t, const char *why, struct cs_err *err);
 /* Nothing was written: leaves no trace. */

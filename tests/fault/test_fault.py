@@ -145,6 +145,32 @@ class Rollback(Commit):
         p.is_now("after", p.after, "a commit instead")
 
 
+class Rest(Commit):
+    word = "rollback of what a commit left"
+
+    def start(self, p):
+        Place.pending(p)
+        p.good("commit", p.id, *scene.PARTS)
+
+    def act(self, p, **kw):
+        return p.cmd("rollback", p.id, **kw)
+
+    def looks(self, p):
+        return (("partly", scene.partial(p.before, p.after, scene.PARTS)),)
+
+    def fits(self, p, state, listed):
+        equal([t["state"] for t in listed], ["committed"], "listed")
+
+    def go_on(self, p, state):
+        if p.cmd("diff", "--name-status").stdout:  # cut off before it counted
+            p.good("rollback", p.id)
+        equal(p.cmd("diff", "--name-status").stdout, b"", "the rest")
+        p.good("undo")
+        p.is_now("before", p.before, "undo of all")
+        p.good("commit", "--theirs")
+        p.is_now("after", p.after, "commit of all")
+
+
 class Run(Commit):
     word = "run --commit always"
     start = staticmethod(Place.build)
@@ -162,7 +188,7 @@ class Run(Commit):
             Commit.go_on(self, p, state)
 
 
-ACTS = (Commit(), Undo(), Partial(), Rollback(), Run())
+ACTS = (Commit(), Undo(), Partial(), Rollback(), Rest(), Run())
 
 
 def points_of(m, act, recover_from=None):

@@ -45,7 +45,7 @@ as() { # root|user COMMAND...: output in $tmp/out and $tmp/err
 	if [ "$who" = user ] && [ "$(id -u)" -eq 0 ]; then
 		set -- setpriv --reuid $uid --regid $uid --clear-groups -- "$@"
 	fi
-	(cd / && exec env HOME="$tmp/home" XDG_STATE_HOME="$tmp/home/state" timeout 60 "$@") >"$tmp/out" 2>"$tmp/err" </dev/null
+	(cd / && exec env -u CAISSON_STATE HOME="$tmp/home" XDG_STATE_HOME="$tmp/home/state" timeout 60 "$@") >"$tmp/out" 2>"$tmp/err" </dev/null
 }
 
 json() { # EXPRESSION over d, the parsed output: true?
@@ -132,6 +132,10 @@ everybody() {
 	as "$1" sh -c 'exec "$0" verify --quick >&- 2>&- <&-' "$tmp/caisson"
 	python3 -c 'import json, sys; [json.loads(l) for l in open(sys.argv[1])]' "$record" 2>"$tmp/err"
 	ok $? "with closed descriptors the record stays a record, for $1"
+	as "$1" env CAISSON_STATE="$tmp/home/elsewhere" "$tmp/caisson" verify --quick
+	[ -s "$tmp/home/elsewhere/verify.jsonl" ]
+	ok $? "CAISSON_STATE says where the record is, for $1"
+	rm -rf "$tmp/home/elsewhere"
 	as "$1" "$tmp/caisson" doctor --jsn
 	[ $? -eq 125 ] && grep -q 'did you mean --json' "$tmp/err"
 	ok $? "a mistyped option is named for $1"

@@ -794,7 +794,7 @@ def _(m):
                                       (("sh", "-c", "exit 255"), 255, "exited", None), (("no-such-command",), 127, "not_started", None),
                                       (("./no-such-file",), 127, "not_started", None), (("./plain",), 126, "not_started", None),
                                       (("/tmp",), 126, "not_started", None), (("",), 127, "not_started", None),
-                                      (("./plain/x",), 127, "not_started", None), (("./badinterp",), 127, "not_started", None),
+                                      (("./plain/x",), 127, "not_started", None), (("./badinterp",), 126, "not_started", None),
                                       (("sh", "-c", "kill -KILL $$"), 137, "signalled", 9), (("sh", "-c", "kill -TERM $$"), 143, "signalled", 15),
                                       (("sh", "-c", "kill -SEGV $$"), 139, "signalled", 11)):
         r = m.result("--", *argv, cwd=ws)
@@ -916,11 +916,29 @@ def _(m):
     check(abs(e["started"] - time.time()) < 10, f"started {e['started']}")
     holds(m.cmd("ps").out, e["id"], "table")
     worked(m.cmd("kill", e["id"]))
+    check(p.poll() is not None, "kill came back before it had ended")
     p.communicate(timeout=8)
     equal((p.returncode, processes(mark)), (143, []), "after kill")
     equal([x for x in listed(m) if x["id"] == e["id"]], [], "still listed")
     r = m.cmd("kill", e["id"])
     refused(r, e["id"], status=1)
+
+
+@test("a script whose interpreter is not there is said to be that, not to be missing")
+def _(m):
+    m.put(os.path.join(m.ws, "orphan"), "#!/nope/interpreter\n", 0o755)
+    r = m.run("--", "./orphan")
+    equal(r.status, 126, f"status ({r})")
+    holds(r.err, "interpreter", "what is said")
+    r = m.run("--env", "PATH=" + m.ws, "--", "orphan")
+    equal(r.status, 126, f"found in PATH ({r})")
+    holds(r.err, "interpreter", "what is said")
+
+
+@test("a variable that is not set is named when it is to be passed")
+def _(m):
+    holds(m.run("--env", "NO_SUCH_VARIABLE", "--", "true").err, "--env NO_SUCH_VARIABLE: it is not set here", "what is said")
+    equal(m.run("--env", "PATH", "--env", "A=b", "--", "true").err, "", "and not else")
 
 
 @test("kill --force ends everything at once and gc clears the record")

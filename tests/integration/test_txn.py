@@ -303,6 +303,39 @@ def _(m):
     equal((w.there("fifo"), w.there("s/sock"), w.there("s/f")), (False, False, True), "in the workspace")
 
 
+@test("what a commit left can be thrown away, and comes back only with all of it, by an undo")
+def _(m):
+    w = Ws(m)
+    w.run(*sh("mkdir -p .git/hooks; echo evil >.git/hooks/pre-commit; echo fine >fine; echo other >other"))
+    w.commit("fine", status=0)
+    holds(w.cmd("rollback").err, "what was committed stays", "what is said")
+    equal((w.read("fine"), w.there("other"), w.there(".git/hooks/pre-commit")), ("fine\n", False, False), "the workspace")
+    equal(w.cmd("diff", "--name-status").out, "", "what is pending")
+    holds(w.commit("--allow", "*", status=0).err, "nothing left", "a later commit")
+    equal((w.there("other"), w.there(".git/hooks/pre-commit")), (False, False), "the workspace after it")
+    r = w.cmd("rollback")
+    equal(r.status, 1, f"a second rollback ({r})")
+    equal(w.cmd("gc", "--pending").out, "0 cleared\n", "gc")
+    w.cmd("undo")
+    equal(w.there("fine"), False, "after the undo")
+    w.commit("other", status=0)  # it was dropped once: that does not count any more
+    holds(w.cmd("diff", "--name-status").out, "fine", "what is pending after it")
+    w.cmd("rollback")
+    w.cmd("undo")
+    w.cmd("rollback")
+    equal((w.there("other"), w.there("fine")), (False, False), "in the end")
+
+
+@test("a commit that takes nothing says so and is not on record")
+def _(m):
+    w = Ws(m)
+    w.run(*sh("mkdir -p .git/hooks; echo evil >.git/hooks/pre-commit"))
+    w.commit(status=1)
+    before = w.cmd("log").out
+    holds(w.commit(status=1).err, "nothing was committed", "what is said")
+    equal(w.cmd("log").out, before, "the log")
+
+
 @test("set-user-id and set-group-id bits are held back until allowed")
 def _(m):
     w = Ws(m, {"tool": "#!/bin/sh\n", "old": "#!/bin/sh\n"})

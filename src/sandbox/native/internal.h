@@ -411,6 +411,7 @@ int native_payload_seccomp(struct native_plan *p);
 int native_allow(struct native_plan *p, int ruleset, const char *path, uint64_t rights);
 /* Returns why not. */
 int native_exec(char *const *argv, char *const *env, const char *dir);
+enum { NATIVE_NO_INTERPRETER = 0xfff0 }; /* beside errno, of native_exec() */
 int native_not_executed(struct cs_err *err, const char *name, const char *path, int sys);
 
 /* stem.c, commands.c */

@@ -228,6 +228,10 @@ int native_payload_seccomp(struct native_plan *p)
 
 int native_not_executed(struct cs_err *err, const char *name, const char *path, int sys)
 {
+	if (sys == NATIVE_NO_INTERPRETER)
+		return cs_fail(err, CS_E_NOEXEC, 0,
+			       "cannot execute '%s': it is there, but not the interpreter that it names (after `#!` in its first line, or the dynamic "
+			       "linker of a binary; --ro PATH gives the sandbox more of the host)", name);
 	if (sys == ENOENT || sys == ENOTDIR)
 		return cs_fail(err, CS_E_NOCMD, 0,
 			       "'%s': command not found inside the sandbox (looked in %s; --ro PATH gives it more of the host)",
@@ -235,23 +239,32 @@ int native_not_executed(struct cs_err *err, const char *name, const char *path, 
 	return cs_fail(err, CS_E_NOEXEC, sys, "cannot execute '%s'", name);
 }
 
+/* What kept it from being executed: errno, once told apart what the kernel calls the same. */
+static int why_not(const char *path)
+{
+	int err = errno;
+
+	return err == ENOENT && access(path, F_OK) == 0 ? NATIVE_NO_INTERPRETER : err;
+}
+
 int native_exec(char *const *argv, char *const *env, const char *dir)
 {
 	const char *name = argv[0];
 	char path[4096];
-	int denied = 0;
+	int err, denied = 0;
 
 	if (strchr(name, '/')) {
 		execve(name, argv, env);
-		return errno;
+		return why_not(name);
 	}
 	while (*name && *dir) {
 		size_t n = strcspn(dir, ":");
 
 		if (snprintf(path, sizeof path, "%.*s/%s", (int)n, dir, name) < (int)sizeof path) {
 			execve(path, argv, env);
-			if (errno != ENOENT && errno != ENOTDIR)
-				denied = errno;
+			err = why_not(path);
+			if (err != ENOENT && err != ENOTDIR)
+				denied = err;
 		}
 		dir += n + (dir[n] == ':');
 	}
