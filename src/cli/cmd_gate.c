@@ -67,10 +67,11 @@ void gate_shell(void *ctx, const char *text, size_t len, struct sh_verdict *ret)
 	act_classify(ctx, text, len, ret);
 }
 
-int gate_shell_make(const struct gate_policy *p, struct act_policy *ret, struct cs_err *err)
+int gate_shell_make(const struct gate_policy *p, const char *workspace, struct act_policy *ret, struct cs_err *err)
 {
 	const struct cs_strv *own = gate_policy_own(p);
-	struct act_policy_opts o = { .profile = gate_policy_profile(p), .roots = true, .own = (const char *const *)own->v, .n_own = own->n };
+	struct act_policy_opts o = { .profile = gate_policy_profile(p), .workspace = workspace, .roots = true, .own = (const char *const *)own->v,
+				     .n_own = own->n };
 
 	return act_policy_make(&o, ret, err);
 }
@@ -372,7 +373,7 @@ int cmd_gate(int argc, char **argv)
 		return cli_usage_error(&err);
 	}
 	c.approvals |= c.prompt || c.approver.n || c.store;
-	if (gate_policy_load(c.profile, &c.policy, &err) < 0 || gate_shell_make(c.policy, &c.shell, &err) < 0) {
+	if (gate_policy_load(c.profile, &c.policy, &err) < 0 || gate_shell_make(c.policy, NULL, &c.shell, &err) < 0) {
 		say_error("%s", err.msg);
 		gate_policy_free(c.policy);
 		return cs_code_exit(err.code);

@@ -35,6 +35,8 @@ struct hook {
 	uint64_t approver_ms;
 	char *path;  /* the profile's, absolute */
 	char *self;  /* this program's */
+	char *workspace; /* what the session is about, */
+	char *cwd;       /* and where in it the call is made; NULL: not in it */
 	struct gate_policy *policy;
 	struct act_policy shell;
 	struct gate *gate;
@@ -164,6 +166,10 @@ static void wrap_start(const struct hook *h, struct cs_buf *b)
 	quote(b, h->self);
 	cs_buf_str(b, " sh --profile ");
 	quote(b, h->path);
+	if (h->cwd && strcmp(h->cwd, h->workspace) != 0) { /* not the directory alone, which is what it would take */
+		cs_buf_str(b, " --workspace ");
+		quote(b, h->workspace);
+	}
 	cs_buf_char(b, ' ');
 }
 
@@ -411,6 +417,14 @@ static int on_call(struct hook *h, struct cs_err *err)
 		h->a = (struct hook_answer){ .verdict = RULES_DENY, .rule = "approval", .reason = "approvals, pins and their files are for a person only" };
 		return 0;
 	}
+	if (!h->cwd) {
+		char there[200], ws[200];
+
+		h->a = (struct hook_answer){ .verdict = RULES_DENY, .rule = "workspace", .fix = "call it in the workspace" };
+		snprintf(h->a.reason, sizeof h->a.reason, "the call would be made in '%s', which is not in the workspace '%s'",
+			 cs_escape_to(there, sizeof there, h->e.cwd), cs_escape_to(ws, sizeof ws, h->workspace));
+		return 0;
+	}
 	if (!h->e.id) {
 		snprintf(made, sizeof made, "h-%zu", h->lines);
 		h->e.id = cs_arena_dup(&h->arena, made, strlen(made));
@@ -421,6 +435,7 @@ static int on_call(struct hook *h, struct cs_err *err)
 		cs_json_str(&j, "agent", h->e.agent);
 	if (h->role)
 		cs_json_str(&j, "role", h->role);
+	cs_json_str(&j, "cwd", h->cwd);
 	cs_buf_str(&line, ",\"args\":");
 	json_write(&line, judged ? judged : h->e.args);
 	cs_json_end(&j, '}');
@@ -495,6 +510,44 @@ static void seen(const struct json *line, const char *answer, size_t len, void *
 		h->asked = false;
 }
 
+/* The model may choose where a call is made (Codex: workdir), but not what the workspace is. */
+static int find_place(struct hook *h, struct cs_err *err)
+{
+	const char *project = h->client == HOOK_CLAUDE_CODE ? getenv("CLAUDE_PROJECT_DIR") : NULL; /* its hooks run where `cd` led */
+	size_t n;
+
+	h->workspace = realpath(project && *project == '/' ? project : ".", NULL);
+	if (!h->workspace)
+		return cs_fail(err, CS_E_NOT_FOUND, errno, "the workspace '%s'", project ? project : ".");
+	h->cwd = h->e.cwd ? realpath(h->e.cwd, NULL) : cs_strdup(h->workspace);
+	n = strcmp(h->workspace, "/") ? strlen(h->workspace) : 0;
+	if (h->cwd && (strncmp(h->cwd, h->workspace, n) != 0 || (h->cwd[n] && h->cwd[n] != '/'))) {
+		free(h->cwd);
+		h->cwd = NULL;
+	}
+	return 0;
+}
+
+static int set_place(struct hook *h, const char *cwd, struct cs_err *err)
+{
+	const char *dir = cs_arena_dup(&h->arena, cwd, strlen(cwd));
+
+	if (!dir || !gate_policy_place(h->policy, h->workspace, dir))
+		return cs_fail(err, CS_E_LIMIT, 0, "the session is too long");
+	if (h->shell.policy.workspace) /* else the profile has none */
+		h->shell.policy.cwd = dir;
+	return 0;
+}
+
+/* Each call is judged again where it was made. */
+static int next_line(const struct json *line, void *arg, struct cs_err *err)
+{
+	struct hook *h = arg;
+	const char *cwd = json_str(json_get(line, "cwd"));
+
+	return cwd && strcmp(cwd, h->shell.policy.cwd) != 0 ? set_place(h, cwd, err) : 0;
+}
+
 static int prepare(struct hook *h, struct cs_err *err)
 {
 	struct gate_options o = { .role = h->role };
@@ -507,10 +560,13 @@ static int prepare(struct hook *h, struct cs_err *err)
 	h->path = realpath(h->profile, NULL);
 	if (!h->path)
 		return cs_fail(err, CS_E_NOT_FOUND, errno, "open the profile '%s'", h->profile);
-	r = gate_policy_load(h->path, &h->policy, err);
-	if (r < 0)
-		return r;
-	r = gate_shell_make(h->policy, &h->shell, err);
+	r = find_place(h, err);
+	if (r >= 0)
+		r = gate_policy_load(h->path, &h->policy, err);
+	if (r >= 0)
+		r = gate_shell_make(h->policy, h->workspace, &h->shell, err);
+	if (r >= 0)
+		r = set_place(h, h->workspace, err);
 	if (r < 0)
 		return r;
 	o.classify = gate_shell;
@@ -518,7 +574,9 @@ static int prepare(struct hook *h, struct cs_err *err)
 	h->gate = gate_new(h->policy, &o);
 	r = hook_log_open(h->client, h->e.session, &h->log, err);
 	if (r >= 0)
-		r = hook_log_replay(&h->log, h->gate, seen, h, err);
+		r = hook_log_replay(&h->log, h->gate, next_line, seen, h, err);
+	if (r >= 0 && h->cwd)
+		r = set_place(h, h->cwd, err);
 	return r;
 }
 
@@ -615,6 +673,8 @@ int cmd_hook(int argc, char **argv)
 	cs_strv_done(&words);
 	cs_strv_done(&h.approver);
 	free(h.path);
+	free(h.workspace);
+	free(h.cwd);
 	free(h.self);
 	return r;
 }

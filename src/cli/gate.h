@@ -26,8 +26,8 @@ struct gate_time {
 uint64_t gate_time_now(void *ctx);
 /* For gate_options.classify: the profile's own rows are used. ctx: struct act_policy. */
 void gate_shell(void *ctx, const char *text, size_t len, struct sh_verdict *ret);
-/* As the policy's profile has it; the gate looks at no files, so links are not followed. */
-int gate_shell_make(const struct gate_policy *p, struct act_policy *ret, struct cs_err *err);
+/* As the policy's profile has it; the gate looks at no files, so links are not followed.  workspace NULL: here. */
+int gate_shell_make(const struct gate_policy *p, const char *workspace, struct act_policy *ret, struct cs_err *err);
 
 /* One line in, recorded, and the answer appended.  Negative: the record cannot be written, so nothing may happen. */
 int gate_serve_line(struct gate_cli *c, struct gate *g, struct gate_time *t, const char *session, enum gate_side side, const char *line,

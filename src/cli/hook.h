@@ -61,6 +61,7 @@ struct hook_log {
 int hook_log_open(enum hook_client c, const char *session, struct hook_log *ret, struct cs_err *err);
 int hook_log_add(struct hook_log *l, const char *line, size_t len, struct cs_err *err);
 void hook_log_close(struct hook_log *l);
-/* Every line through the gate; `seen` is called with each line's value and the gate's answer (may be NULL). */
+/* Every line through the gate: `next` is called with its value before, and `seen` after, with the gate's answer. */
+typedef int (*hook_next)(const struct json *line, void *arg, struct cs_err *err);
 typedef void (*hook_seen)(const struct json *line, const char *answer, size_t len, void *arg);
-int hook_log_replay(const struct hook_log *l, struct gate *g, hook_seen seen, void *arg, struct cs_err *err);
+int hook_log_replay(const struct hook_log *l, struct gate *g, hook_next next, hook_seen seen, void *arg, struct cs_err *err);

@@ -92,6 +92,8 @@ static int read_parts(enum hook_client c, const struct json *v, struct hook_even
 
 	e->args = json_get(v, k->args);
 	e->result = json_get(v, k->result);
+	if (!e->result && c != HOOK_GENERIC && e->kind == HOOK_RESULT)
+		e->result = json_get(v, "error"); /* of a call that failed: Claude Code; it is what the model reads */
 	e->text = json_get(v, k->text);
 	if (c == HOOK_GENERIC && e->kind == HOOK_RESULT && ok)
 		e->ok = json_is(ok, JSON_BOOL) && ok->b;

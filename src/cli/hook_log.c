@@ -129,7 +129,7 @@ static bool is_ours(const struct json *v)
 	return json_str(json_get(v, "type")) && !strcmp(json_str(json_get(v, "type")), "approval");
 }
 
-int hook_log_replay(const struct hook_log *l, struct gate *g, hook_seen seen, void *arg, struct cs_err *err)
+int hook_log_replay(const struct hook_log *l, struct gate *g, hook_next next, hook_seen seen, void *arg, struct cs_err *err)
 {
 	CS_ARENA_AUTO struct cs_arena arena = CS_ARENA(LINE_ARENA);
 	const char *p = cs_buf_text(&l->text), *end = p + l->text.len;
@@ -137,6 +137,7 @@ int hook_log_replay(const struct hook_log *l, struct gate *g, hook_seen seen, vo
 	for (const char *stop; p < end; p = stop + 1) {
 		struct cs_buf answer CS_BUF_AUTO = CS_BUF(1 << 20);
 		const struct json *v;
+		int r;
 
 		stop = memchr(p, '\n', (size_t)(end - p));
 		if (!stop)
@@ -144,10 +145,12 @@ int hook_log_replay(const struct hook_log *l, struct gate *g, hook_seen seen, vo
 		cs_arena_reset(&arena);
 		if (json_read(&arena, p, (size_t)(stop - p), NULL, &v, NULL) < 0)
 			return cs_fail(err, CS_E_INVALID, 0, "the session's log 'hooks/%s' is damaged: begin a new session", l->name);
+		r = next(v, arg, err);
+		if (r < 0)
+			return r;
 		if (!is_ours(v))
 			gate_line(g, GATE_HOST, p, (size_t)(stop - p), &answer);
-		if (seen)
-			seen(v, cs_buf_text(&answer), answer.len, arg);
+		seen(v, cs_buf_text(&answer), answer.len, arg);
 	}
 	return 0;
 }

@@ -32,6 +32,9 @@ int gate_policy_load(const char *path, struct gate_policy **ret, struct cs_err *
 int gate_policy_rules(const char *path, struct rules **ret, struct cs_err *err);
 /* The files that it was read from, absolute: what it judges may not write them. */
 const struct cs_strv *gate_policy_own(const struct gate_policy *p);
+/* Where its calls are made from now on, both absolute; a policy is loaded for the current directory.  Relative names in commands
+ * lie in cwd; the workspace is what may be written.  false: out of memory. */
+bool gate_policy_place(struct gate_policy *p, const char *workspace, const char *cwd);
 const struct profile *gate_policy_profile(const struct gate_policy *p);
 void gate_policy_free(struct gate_policy *p);
 

@@ -849,6 +849,19 @@ const struct cs_strv *gate_policy_own(const struct gate_policy *p)
 	return &p->own;
 }
 
+bool gate_policy_place(struct gate_policy *p, const char *workspace, const char *cwd)
+{
+	const char *dir = cs_arena_dup(&p->arena, cwd, strlen(cwd));
+
+	if (!dir)
+		return false;
+	free(p->roots.v[0]);
+	p->roots.v[0] = cs_strdup(workspace);
+	p->shell.workspace = p->roots.v[0];
+	p->shell.cwd = dir;
+	return true;
+}
+
 const struct profile *gate_policy_profile(const struct gate_policy *p)
 {
 	return &p->profile;

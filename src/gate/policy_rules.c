@@ -135,6 +135,7 @@ int policy_shell(struct gate_policy *p, struct cs_err *err)
 	cs_strv_copy(&p->roots, &p->profile.files_write);
 	p->shell = (struct sh_policy){
 		.cwd = p->roots.v[0],
+		.workspace = p->roots.v[0],
 		.home = home && home[0] == '/' ? home : NULL,
 		.roots = (const char *const *)p->roots.v,
 		.n_roots = p->roots.n,

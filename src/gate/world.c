@@ -57,7 +57,7 @@ static const struct json *session(void *ctx, struct cs_arena *a, const char *nam
 	if (!strcmp(name, "agent"))
 		return g->agent ? json_new_str(a, g->agent, strlen(g->agent)) : NULL;
 	if (!strcmp(name, "workspace"))
-		return json_new_str(a, g->policy->shell.cwd, strlen(g->policy->shell.cwd));
+		return json_new_str(a, g->policy->shell.workspace, strlen(g->policy->shell.workspace));
 	return NULL;
 }
 

@@ -162,6 +162,40 @@ def _(m):
     equal(other.pre("Read", file_path="/usr/x").decision, "deny", "another session has its own history")
 
 
+def decision(r):
+    """(decision, reason, changed arguments) of a call's answer."""
+    out = json.loads(r.out).get("hookSpecificOutput", {}) if r.out else {}
+    equal(r.status, 0, f"{r}")
+    return out.get("permissionDecision"), out.get("permissionDecisionReason", ""), out.get("updatedInput")
+
+
+@test("claude-code: the workspace is the project, also when the shell has gone into a directory of it")
+def _(m):
+    s = Session(m)
+    m.mkdir(f"{s.ws}/sub")
+    m.put(f"{s.ws}/x", "one\n")
+
+    def call(id, command):
+        r = m.cmd("hook", "claude-code", "--profile", s.profile, cwd=f"{s.ws}/sub", env={"CAISSON_STATE": s.state, "CLAUDE_PROJECT_DIR": s.ws},
+                  input=json.dumps({"session_id": s.id, "cwd": f"{s.ws}/sub", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+                                    "tool_input": {"command": command}, "tool_use_id": id}).encode())
+        return decision(r)
+    word, _, changed = call("t1", "cat ../x; rm ../x")
+    equal(word, "allow", "in the workspace")
+    done = m.call(["bash", "-c", changed["command"]], cwd=f"{s.ws}/sub", env={"CAISSON_STATE": s.state})
+    equal((done.status, done.out, os.path.exists(f"{s.ws}/x")), (0, "one\n", False), f"{done}")
+    equal(call("t2", "rm ../../../../../../srv/x")[0], "deny", "outside of it")
+
+
+@test("claude-code: what a call said that failed is its result")
+def _(m):
+    s = Session(m)
+    equal(s.pre("Bash", command="cat nosuch").decision, "allow", "cat")
+    r = s.send("PostToolUseFailure", tool_name="Bash", tool_input={"command": "cat nosuch"}, tool_use_id=s.last, error="Exit code 1\nno such file", is_interrupt=False)
+    equal(r.status, 0, f"{r}")
+    equal([(x["ok"], x["result"]) for x in s.log() if x["type"] == "result"], [(False, "Exit code 1\nno such file")], "log")
+
+
 @test("claude-code: events that are no matter of ours are left alone")
 def _(m):
     s = Session(m)
@@ -230,6 +264,34 @@ def _(m):
     r = s.pre("Bash", command="touch x")
     equal(r.decision, "allow", "rewrite")
     holds(r.input["command"], "'touch x'", "updatedInput")
+
+
+@test("codex: the model chooses the directory of a call, and neither leaves the workspace by it nor moves it")
+def _(m):
+    s = Session(m, "codex", args=["--rewrite"])
+    m.mkdir(f"{s.ws}/sub")
+    m.put(f"{s.ws}/sub/x", "one\n")
+    outside = m.mkdir(f"{s.dir}/outside")
+    m.put(f"{outside}/keep", "x")
+    os.symlink(outside, f"{s.ws}/sub/link")
+
+    def call(command, cwd):
+        s.n += 1
+        return decision(s.send("PreToolUse", tool_name="Bash", tool_input={"command": command}, tool_use_id=f"c{s.n}", cwd=cwd))
+    for cwd in (outside, f"{s.ws}/../outside", f"{s.ws}/sub/link", "/", f"{s.ws}2", f"{s.ws}/nosuch"):
+        for command in ("rm keep", "cat keep", f"'{m.caisson}' sh --profile '{s.profile}' 'rm keep'",
+                        f"'{m.caisson}' sh --profile '{s.profile}' --workspace '{outside}' 'rm keep'"):
+            word, reason, _ = call(command, cwd)
+            equal(word, "deny", f"{command} in {cwd}")
+            holds(reason, "workspace", "reason")
+    equal(call("cat x", f"{s.ws}/sub")[0], None, "a read in the workspace")
+    word, _, changed = call("rm x; touch ../y", f"{s.ws}/sub")
+    equal(word, "allow", "a change in it")
+    done = m.call(["bash", "-c", changed["command"]], cwd=f"{s.ws}/sub", env={"CAISSON_STATE": s.state})
+    equal((done.status, sorted(os.listdir(s.ws)), os.listdir(f"{s.ws}/sub")), (0, ["sub", "y"], ["link"]), f"{done}")
+    equal(call(changed["command"], f"{s.ws}/sub")[0], None, "the form that was told")
+    equal(call(changed["command"].replace(f"--workspace '{s.ws}'", f"--workspace '{outside}'"), f"{s.ws}/sub")[2] is None, False, "another workspace is no such form")
+    equal(os.listdir(outside), ["keep"], "outside")
 
 
 # ---- generic ----
