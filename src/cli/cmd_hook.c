@@ -459,6 +459,8 @@ static int on_result(struct hook *h, struct cs_err *err)
 	h->a = (struct hook_answer){ .verdict = RULES_ALLOW };
 	if (!h->e.id)
 		return 0; /* of no call that could be told: its values come from nowhere then */
+	if (h->asked && h->e.refused)
+		return 0; /* nobody has said yes; the question may still be answered, for another try */
 	if (h->asked) {
 		settle_asked(h);
 		r = feed_confirm(h, true, err);

@@ -29,6 +29,7 @@ struct hook_event {
 	const struct json *result; /* may be NULL */
 	const struct json *text;   /* of the user */
 	bool ok;
+	bool refused; /* a result: the client did not make the call */
 };
 
 struct hook_answer {

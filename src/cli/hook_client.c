@@ -95,6 +95,10 @@ static int read_parts(enum hook_client c, const struct json *v, struct hook_even
 	if (!e->result && c != HOOK_GENERIC && e->kind == HOOK_RESULT)
 		e->result = json_get(v, "error"); /* of a call that failed: Claude Code; it is what the model reads */
 	e->text = json_get(v, k->text);
+	/* Of a call that it refused itself, or that its user did, Claude Code tells hooks of the machine's settings as of one that went
+	 * well, with this text where the tool's answer would be. */
+	e->refused = c == HOOK_CLAUDE_CODE && e->kind == HOOK_RESULT && e->ok && json_is(e->result, JSON_STRING) && !strncmp(e->result->s, "Error: ", 7);
+	e->ok = e->ok && !e->refused;
 	if (c == HOOK_GENERIC && e->kind == HOOK_RESULT && ok)
 		e->ok = json_is(ok, JSON_BOOL) && ok->b;
 	if (e->kind == HOOK_CALL && (!e->tool || !*e->tool || !json_is(e->args, JSON_OBJECT)))

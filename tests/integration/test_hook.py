@@ -147,6 +147,22 @@ def _(m):
     equal([a["state"] for a in listed], ["used"], "the question is settled")
 
 
+@test("claude-code: a call that the client refused was not made, though it tells a result")
+def _(m):
+    s = Session(m, profile=PROFILE + "rules: |\n  rule first: forbid Read unless once ok(Glob) or once ok(Write);\n")
+    r = s.pre("Write", file_path=f"{s.ws}/a", content="x")
+    equal(r.decision, "ask", "asked")
+    equal(s.post("Write", "Error: " + r.reason).status, 0, "refused")
+    equal([a["state"] for a in json.loads(s.cmd("approvals", "list", "--json").out)], ["asked"], "the question waits")
+    equal(s.pre("Glob", pattern="*").decision, "allow", "glob")
+    equal(s.post("Glob", "Error: permission to use Glob was not given").status, 0, "refused by the client's own rules")
+    equal(s.pre("Read", file_path="/usr/x").decision, "deny", "nothing has been done")
+    equal([(x["type"], x.get("ok")) for x in s.log() if x["type"] in ("confirm", "result")], [("result", False)], "log")
+    equal(s.pre("Glob", pattern="*").decision, "allow", "glob")
+    s.post("Glob", {"filenames": []})
+    equal(s.pre("Read", file_path="/usr/x").decision, "allow", "the control")
+
+
 @test("claude-code: the session's history counts, over processes")
 def _(m):
     s = Session(m, profile=PROFILE + "rules: |\n  rule first: forbid Read unless once ok(Glob);\n")
