@@ -185,7 +185,7 @@ asan: deps
 	+@$(MAKE) --no-print-directory -j$$(nproc) asan-bins
 	@tests/run asan
 
-# Programs of others, in a sandbox, against servers of others; installs those that are missing.
+# Programs of others, in a sandbox, against servers of others, and agents with our hook; installs those that are missing.
 test-clients: deps
 	+@$(MAKE) --no-print-directory -j$$(nproc) all
 	@tests/clients/run
@@ -251,7 +251,7 @@ help:
 	@echo "make try        install what is missing, build, show the product"
 	@echo "make test       install what is missing, build, run every test"
 	@echo "make asan       the tests again, under AddressSanitizer and UBSan"
-	@echo "make test-clients   curl, git, Java, ssh and others inside, against servers of others"
+	@echo "make test-clients   curl, git, Java, ssh and others inside, against servers of others; Claude Code and Codex with our hook"
 	@echo "make bench      the benchmarks, against bubblewrap, crun, runc, runsc, firejail"
 	@echo "make bench-shell what classify calls safe is run, line by line"
 	@echo "make bench-classify  how long hostile text takes"
