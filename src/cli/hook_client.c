@@ -10,10 +10,12 @@
 #include "cli/hook.h"
 
 #include "base/json.h"
+#include "base/text.h"
 #include "rules/rules.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { NAME_BYTES = 128, SESSION_BYTES = 1024, PATH_BYTES = 4096 };
 
@@ -66,6 +68,27 @@ static const struct {
 	{ "user", true, true, HOOK_USER },
 };
 
+/* Clients have events that are nobody's business here; a caller of the generic hook has those it was told of.  A name that
+ * is one of ours but for its letters' case is a mistake in both: let pass, the call would go unjudged. */
+static int read_kind(enum hook_client c, struct hook_event *e, struct cs_err *err)
+{
+	char shown[128];
+
+	for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+		if (events[i].generic != (c == HOOK_GENERIC) || strcasecmp(events[i].name, e->name) != 0)
+			continue;
+		if (strcmp(events[i].name, e->name) != 0)
+			return cs_fail(err, CS_E_INVALID, 0, "%s: unknown event '%s' (did you mean '%s'?)", clients[c],
+				       cs_escape_to(shown, sizeof shown, e->name), events[i].name);
+		e->kind = events[i].kind;
+		e->ok = events[i].ok;
+		return 0;
+	}
+	if (c != HOOK_GENERIC)
+		return 0;
+	return cs_fail(err, CS_E_INVALID, 0, "%s: unknown event '%s': call, result or user", clients[c], cs_escape_to(shown, sizeof shown, e->name));
+}
+
 static int read_event(enum hook_client c, const struct json *v, struct hook_event *e, struct cs_err *err)
 {
 	const struct keys *k = &keys[c];
@@ -77,12 +100,7 @@ static int read_event(enum hook_client c, const struct json *v, struct hook_even
 	if (!text(v, k->id, NAME_BYTES, &e->id) || !text(v, k->tool, NAME_BYTES, &e->tool) || !text(v, k->agent, NAME_BYTES, &e->agent) ||
 	    !text(v, "cwd", PATH_BYTES, &e->cwd))
 		return cs_fail(err, CS_E_INVALID, 0, "%s: %s, %s and %s are texts of at most %d bytes", clients[c], k->id, k->tool, k->agent, NAME_BYTES);
-	for (size_t i = 0; i < sizeof events / sizeof *events; i++)
-		if (events[i].generic == (c == HOOK_GENERIC) && !strcmp(events[i].name, e->name)) {
-			e->kind = events[i].kind;
-			e->ok = events[i].ok;
-		}
-	return 0;
+	return read_kind(c, e, err);
 }
 
 static int read_parts(enum hook_client c, const struct json *v, struct hook_event *e, struct cs_err *err)

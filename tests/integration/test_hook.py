@@ -411,6 +411,20 @@ def _(m):
             lacks(r.reason + r.err, bad, "reason")
 
 
+@test("an event that is not understood is a refusal, unless it is a client's own business")
+def _(m):
+    s = Session(m, client="generic")
+    for event in ("Call", "cal", "PreToolUse", "", "\x1b[2J"):
+        r = s.raw(json.dumps({"event": event, "session": "s", "tool": "Glob", "args": {}}).encode())
+        equal(r.status, 2, f"generic: {event!r} ({r})")
+        lacks(r.out + r.err, "\x1b", "what is said")
+    for client in ("claude-code", "codex"):
+        s = Session(m, client=client)
+        for event, status in (("PreTooluse", 2), ("pretooluse", 2), ("Stop", 0), ("SessionStart", 0)):
+            r = s.send(event, tool_name="Glob", tool_input={})
+            equal((r.status, bool(r.err)), (status, status == 2), f"{client}: {event} ({r})")
+
+
 @test("twenty events at once are all in the log, and each call is judged on all before it")
 def _(m):
     s = Session(m, profile=PROFILE + "gate:\n  budget: { calls: 7 }\n  loop: 0\n  denials: 0\n")
