@@ -18,6 +18,7 @@ struct scope {
 	const struct rl_rule *rule;
 	struct rl_type vars[RL_MAX_VARS];
 	struct rl_type locals[RL_MAX_LOCALS];
+	const struct rl_term *over[RL_MAX_LOCALS]; /* the lists that they are from */
 	const char *guarded[32]; /* arguments that `present` was asked of */
 	uint32_t n_guarded;
 };
@@ -231,7 +232,8 @@ static void lint_pattern(struct parser *p, const struct pattern *pattern, struct
 		else if (*s == '[' || *s == ']')
 			in_class = *s == '[';
 		else if (*s == '.' && !in_class && s > text && (((s[-1] | 32) >= 'a' && (s[-1] | 32) <= 'z') || (s[-1] >= '0' && s[-1] <= '9')) && domain_behind(s))
-			rl_warn(p, pos, "in the pattern \"%s\" the `.` before `%.8s` fits any character; a dot is written \\\\.", rl_escape(p, text), rl_escape(p, s + 1));
+			rl_warn(p, pos, "in the pattern \"%s\" the `.` before `%.8s` fits any character; write `\\\\.%.8s`", rl_escape(p, text), rl_escape(p, s + 1),
+				rl_escape(p, s + 1));
 	}
 }
 
@@ -351,6 +353,23 @@ static void arithmetic_type(struct scope *s, const struct rl_term *t, struct rl_
 	rl_type_any(ret, TY_NUMBER);
 }
 
+/* A name that the session does not have would be unknown for ever. */
+static void session_type(struct parser *p, const struct rl_term *t, struct rl_type *ret)
+{
+	const char *names[RL_SESSION_NAMES];
+
+	for (size_t i = 0; i < RL_SESSION_NAMES; i++) {
+		names[i] = rl_session_names[i].name;
+		if (!strcmp(names[i], t->name)) {
+			rl_type_any(ret, rl_session_names[i].mask);
+			return;
+		}
+	}
+	rl_fail(p, t->pos, "the session has no `%s`%s", rl_escape(p, t->name),
+		*rl_suggest(p, t->name, names, RL_SESSION_NAMES) ? rl_suggest(p, t->name, names, RL_SESSION_NAMES) :
+		"; it has untrusted, sensitive, secret, planned, suspicion, role, agent and workspace");
+}
+
 static void term_type(struct scope *s, const struct rl_term *t, struct rl_type *ret)
 {
 	rl_type_any(ret, TY_ANY);
@@ -368,7 +387,7 @@ static void term_type(struct scope *s, const struct rl_term *t, struct rl_type *
 		break;
 	case RL_T_LAST: case RL_T_COUNT: case RL_T_SUM: kept_type(s, t, ret); break;
 	case RL_T_ADD: case RL_T_SUB: case RL_T_MUL: arithmetic_type(s, t, ret); break;
-	case RL_T_SESSION: break;
+	case RL_T_SESSION: session_type(s->p, t, ret); break;
 	case RL_T_EFFECTS: list_of(ret, TY_STRING); break;
 	case RL_T_TOOL: rl_type_any(ret, TY_STRING); break;
 	case RL_T_LEN: case RL_T_KEYS: case RL_T_VALUES: case RL_T_FROM: case RL_T_SHELL: case RL_T_EFFECT_OF: function_type(s, t, ret); break;
@@ -388,6 +407,16 @@ static void check_words(struct scope *s, const struct rl_term *t, const struct j
 	rl_fail(s->p, pos, "`%s` is never %s%s%s", show_term(s->p, t), show_value(s->p, v), what, json_str(v) ? rl_suggest(s->p, json_str(v), words, n) : "");
 }
 
+/* An effect or an origin, by itself or as the element of a list that a variable goes through: the words it may be. */
+static const char *const *words_of(const struct scope *s, const struct rl_term *t)
+{
+	static const char *const origins[5] = { "user", "trusted", "structured", "free", "nowhere" };
+
+	if (t->kind == RL_T_LOCAL && !t->steps && s->over[t->var])
+		t = s->over[t->var];
+	return t->kind == RL_T_EFFECTS ? rl_effect_names : t->kind == RL_T_FROM ? origins : NULL;
+}
+
 static void check_const(struct scope *s, const struct rl_term *t, const struct rl_type *type, const struct json *v, struct rl_pos pos)
 {
 	static const char *const shells[] = { "safe", "uncertain", "unsafe" };
@@ -401,8 +430,25 @@ static void check_const(struct scope *s, const struct rl_term *t, const struct r
 		check_words(s, t, v, pos, shells, 3, "");
 	else if (!(type->mask & 1u << v->type))
 		rl_fail(s->p, pos, "`%s` is %s, but %s is %s", show_term(s->p, t), rl_type_name(type->mask), show_value(s->p, v), rl_type_name(1u << v->type));
+	else if (json_is(v, JSON_STRING) && words_of(s, t))
+		check_words(s, t, v, pos, words_of(s, t), 5, "");
 	else if (!rl_type_admits(type, v))
 		check_words(s, t, v, pos, words, rl_type_enum(type, words, 256), " by its schema");
+}
+
+/* Each of a set's constants beside what is looked for in it. */
+static void check_set(struct scope *s, const struct rl_term *t, const struct rl_type *type, const struct rl_term *set)
+{
+	struct rl_type element = *type;
+
+	if (set->kind != RL_T_SET || type->mask == TY_ANY)
+		return;
+	if (type->mask & TY_ARRAY)
+		rl_type_element(type, &element);
+	if (type->mask & ~(unsigned)TY_ARRAY)
+		rl_type_join(&element, type);
+	for (uint32_t i = 0; i < set->value->n && !s->p->failed; i++)
+		check_const(s, t, &element, &set->value->items[i], set->pos);
 }
 
 static void check_equal(struct scope *s, const struct rl_formula *f)
@@ -417,6 +463,10 @@ static void check_equal(struct scope *s, const struct rl_formula *f)
 		check_const(s, f->r, &r, f->l->value, f->l->pos);
 	else if (!s->p->failed && !(l.mask & r.mask))
 		rl_fail(s->p, f->pos, "`%s` is %s, but `%s` is %s: they are never equal", show_term(s->p, f->l), rl_type_name(l.mask), show_term(s->p, f->r), rl_type_name(r.mask));
+	if (!s->p->failed)
+		check_set(s, f->l, &l, f->r);
+	if (!s->p->failed)
+		check_set(s, f->r, &r, f->l);
 }
 
 static void check_order(struct scope *s, const struct rl_formula *f)
@@ -428,24 +478,13 @@ static void check_order(struct scope *s, const struct rl_formula *f)
 	want(s, f->r, TY_NUMBER, ops[f->op], "numbers", &t);
 }
 
-/* Each of a set's constants beside what is looked for in it. */
-static void check_set(struct scope *s, const struct rl_term *t, const struct rl_type *type, const struct rl_term *set)
+/* A constant that is looked for in a list. */
+static void check_element(struct scope *s, const struct rl_term *list, const struct rl_type *type, const struct rl_term *value)
 {
-	struct rl_type element = *type;
+	struct rl_type element;
 
-	if (set->kind != RL_T_SET || type->mask == TY_ANY)
-		return;
-	if (t->kind == RL_T_EFFECTS) {
-		for (uint32_t i = 0; i < set->value->n; i++)
-			check_words(s, t, &set->value->items[i], set->pos, rl_effect_names, 5, "");
-		return;
-	}
-	if (type->mask & TY_ARRAY)
-		rl_type_element(type, &element);
-	if (type->mask & ~(unsigned)TY_ARRAY)
-		rl_type_join(&element, type);
-	for (uint32_t i = 0; i < set->value->n && !s->p->failed; i++)
-		check_const(s, t, &element, &set->value->items[i], set->pos);
+	rl_type_element(type, &element);
+	check_const(s, list, &element, value->value, value->pos);
 }
 
 static void check_in(struct scope *s, const struct rl_formula *f)
@@ -456,21 +495,22 @@ static void check_in(struct scope *s, const struct rl_formula *f)
 	want(s, f->r, TY_ARRAY, "`in`", "a set or a list on its right", &r);
 	if (!s->p->failed)
 		check_set(s, f->l, &l, f->r);
+	if (s->p->failed || f->r->kind == RL_T_SET)
+		return;
+	check_set(s, f->r, &r, f->l);
+	if (f->l->kind == RL_T_CONST)
+		check_element(s, f->r, &r, f->l);
 }
 
 static void check_contains(struct scope *s, const struct rl_formula *f)
 {
-	struct rl_type l, r, element;
+	struct rl_type l, r;
 
 	want(s, f->l, TY_STRING | TY_ARRAY, "`contains`", "a string or a list on its left", &l);
 	want(s, f->r, l.mask == TY_STRING ? TY_STRING : TY_ANY, "a string's `contains`", "a string", &r);
 	if (s->p->failed || f->r->kind != RL_T_CONST || !(l.mask & TY_ARRAY) || l.mask & TY_STRING)
 		return;
-	rl_type_element(&l, &element);
-	if (f->l->kind == RL_T_EFFECTS)
-		check_words(s, f->l, f->r->value, f->r->pos, rl_effect_names, 5, "");
-	else
-		check_const(s, f->l, &element, f->r->value, f->r->pos);
+	check_element(s, f->l, &l, f->r);
 }
 
 static void check_quantifier(struct scope *s, const struct rl_formula *f)
@@ -481,6 +521,7 @@ static void check_quantifier(struct scope *s, const struct rl_formula *f)
 	if (s->p->failed)
 		return;
 	rl_type_element(&over, &s->locals[f->var]);
+	s->over[f->var] = f->l;
 	check(s, f->a);
 }
 

@@ -58,9 +58,20 @@ static const char *text_of(struct parser *p, const struct item *i)
 	return rl_escape(p, cs_buf_text(&b));
 }
 
+/* True or false, whatever the session. */
+static bool is_flag(const struct rl_term *t)
+{
+	for (size_t i = 0; t && t->kind == RL_T_SESSION && i < RL_SESSION_NAMES; i++)
+		if (!strcmp(rl_session_names[i].name, t->name))
+			return rl_session_names[i].mask == TY_BOOL;
+	return false;
+}
+
 static struct rl_formula *want_formula(struct parser *p, const struct item *i)
 {
-	if (!p->failed && !i->f)
+	if (!p->failed && !i->f && is_flag(i->t))
+		rl_fail(p, i->pos, "`%s` is a value where a condition is needed; write `%s == true`", text_of(p, i), text_of(p, i));
+	else if (!p->failed && !i->f)
 		rl_fail(p, i->pos, "`%s` is a value where a condition is needed; compare it with something", text_of(p, i));
 	return p->failed ? NULL : i->f;
 }

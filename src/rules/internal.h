@@ -166,6 +166,13 @@ size_t rl_type_enum(const struct rl_type *t, const char **ret, size_t max);
 size_t rl_type_fields(const struct rl_type *t, const char **ret, size_t max);
 const char *rl_type_name(unsigned mask); /* "a number", "a string or null" */
 
+/* What a host tells of its session (gate/world.c). */
+enum { RL_SESSION_NAMES = 8 };
+extern const struct rl_session_name {
+	const char *name;
+	unsigned mask;
+} rl_session_names[RL_SESSION_NAMES];
+
 /* ---- check.c ---- */
 void rl_check(struct parser *p);
 

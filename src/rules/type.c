@@ -15,6 +15,11 @@
 
 enum { REF_HOPS = 16, ALL_OF_DEPTH = 8 };
 
+const struct rl_session_name rl_session_names[RL_SESSION_NAMES] = {
+	{ "untrusted", TY_BOOL }, { "sensitive", TY_BOOL }, { "secret", TY_BOOL },   { "planned", TY_BOOL },
+	{ "suspicion", TY_NUMBER }, { "role", TY_STRING },  { "agent", TY_STRING }, { "workspace", TY_STRING },
+};
+
 void rl_type_any(struct rl_type *t, unsigned mask)
 {
 	*t = (struct rl_type){ .mask = mask, .open = true };

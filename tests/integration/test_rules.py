@@ -128,7 +128,7 @@ def tools_come_from_a_manifest(p):
 
 @test
 def usage_errors_say_what_to_write(p):
-    for args, part in (((), "check, test, explain or prove"), (("prove",), "no file"), (("lint", "f"), "no such verb"),
+    for args, part in (((), "check, test, explain or prove"), (("prove",), "no file"), (("lint", "f"), "no such verb"), (("chek", "f"), "did you mean 'check'?"),
                        (("check", "--depth", "3", "f"), "go with prove"), (("prove", "--depth", "0", "f"), "--depth"),
                        (("prove", "--against", "a", "--plan", "b", "f"), "one at a time"), (("prove", "nosuch.rules"), "nosuch.rules")):
         r = p.run(*args)
@@ -246,7 +246,7 @@ def what_the_host_knows_is_free_and_the_monitor_gets_the_same(p):
     found, status = p.prove('tool send(to: string);\ntool sh(command: string);\n'
                             'rule who: forbid send unless from(to) in {"user"};\n'
                             'rule safe: forbid sh unless shell(command) == "safe";\n'
-                            'rule busy: forbid sh where session.mode == "busy";\n')
+                            'rule busy: forbid sh where session.role == "busy";\n')
     equal([found["tool", t]["outcome"] for t in ("send", "sh")], ["fine", "fine"], found)
     equal([found["rule", r]["outcome"] for r in ("who", "safe", "busy")], ["fine"] * 3)
     equal(status, 0)
@@ -314,7 +314,7 @@ def a_computed_index_has_no_encoding_and_is_said_to_be_unproved(p):
 
 @test
 def a_trace_is_looked_for_that_needs_nothing_without_an_encoding(p):
-    found, status = p.prove('tool w(path: string);\nrule r: forbid w unless path under session.dir or path under ".";\n', depth=2)
+    found, status = p.prove('tool w(path: string);\nrule r: forbid w unless path under session.workspace or path under ".";\n', depth=2)
     equal((found["tool", "w"]["outcome"], status), ("fine", 0))
     found, status = p.prove('tool w(path: string);\nrule r: forbid w unless path under "src";\nrule s: forbid w unless path ~ "[a-z/]+\\\\.c";\n', depth=2)
     equal((found["tool", "w"]["outcome"], status), ("fine", 0))

@@ -100,6 +100,18 @@ TEST_TABLE(errors)
 		{ "rule r: forbid sh unless last(get_order).status == \"payd\";", "f.rules:5:52: `last(get_order).status` is never \"payd\" by its schema; did you mean `paid`?" },
 		{ "rule r: forbid sh unless shell(command) == \"save\";", "f.rules:5:44: `shell(command)` is never \"save\"; did you mean `safe`?" },
 		{ "rule r: forbid * where effects contains \"write\";", "f.rules:5:41: `effects` is never \"write\"; did you mean `writes`?" },
+		{ "rule r: forbid * where \"write\" in effects;", "f.rules:5:24: `effects` is never \"write\"; did you mean `writes`?" },
+		{ "rule r: forbid * where {\"write\"} in effects;", "f.rules:5:24: `effects` is never \"write\"; did you mean `writes`?" },
+		{ "rule r: forbid * where effects == {\"write\"};", "f.rules:5:35: `effects` is never \"write\"; did you mean `writes`?" },
+		{ "rule r: forbid * where any e in effects: e == \"write\";", "f.rules:5:47: `e` is never \"write\"; did you mean `writes`?" },
+		{ "rule r: forbid sh where session.untrustd == true;", "f.rules:5:25: the session has no `untrustd`; did you mean `untrusted`?" },
+		{ "rule r: forbid sh where session.colour == true;", "f.rules:5:25: the session has no `colour`; it has untrusted, sensitive, secret, planned, suspicion, role, agent and workspace" },
+		{ "rule r: forbid sh where session.untrusted == \"x\";", "f.rules:5:46: `session.untrusted` is a boolean, but \"x\" is a string" },
+		{ "rule r: forbid sh where session.suspicion == \"x\";", "f.rules:5:46: `session.suspicion` is a number, but \"x\" is a string" },
+		{ "rule r: forbid sh where session.untrusted;", "f.rules:5:25: `session.untrusted` is a value where a condition is needed; write `session.untrusted == true`" },
+		{ "rule r: forbid sh where from(command) in {\"user\", \"trustd\"};", "f.rules:5:42: `from(command)` is never \"trustd\"; did you mean `trusted`?" },
+		{ "rule r: forbid sh where \"trustd\" in from(command);", "f.rules:5:25: `from(command)` is never \"trustd\"; did you mean `trusted`?" },
+		{ "rule r: forbid sh where from(command) contains \"fre\";", "f.rules:5:48: `from(command)` is never \"fre\"; did you mean `free`?" },
 		{ "rule r: forall a. forbid refund(amount=a) unless once ok(get_order(id=a));", "f.rules:5:68: the variable `a` is a number, but the argument `id` is a string" },
 		{ "rule r: forbid refund unless sum(call(refund), order) < 3;", "f.rules:5:48: `sum` adds numbers, but `order` is a string" },
 		{ "rule r: forbid sh unless count(true) < 1;", "f.rules:5:32: `count` of something that is no event; write count(call(...)), count(ok(...)) or the like" },
@@ -244,9 +256,9 @@ TEST_TABLE(trees)
 		{ "rule r: forbid sh unless count(call(sh)) within 7200 < 3;", "rule r: forbid sh unless count(call(sh)) within 2h < 3;" },
 		{ "rule r: forbid refund unless amount + sum(call(refund where amount > 1), amount) within 1d <= 100;", NULL },
 		{ "rule r: forbid sh unless previously historically once ok(get_order where result.total > 3 and id == \"x\");", NULL },
-		{ "rule r: forbid sh unless seq(ok(get_order); user; call(refund)) or session.mode == \"on\";", NULL },
+		{ "rule r: forbid sh unless seq(ok(get_order); user; call(refund)) or session.role == \"on\";", NULL },
 		{ "rule r: forbid sh where writes(command) outside \"/work\" or reads(command) under \"/etc\";", NULL },
-		{ "rule r: forbid sh where hosts(command) in {\"a\"} or from(command) contains \"web\";", NULL },
+		{ "rule r: forbid sh where hosts(command) in {\"a\"} or from(command) contains \"free\";", NULL },
 		{ "rule r: forbid * where effects contains \"spends\" and tool != \"sh\";", NULL },
 		{ "rule r: forall o. require ok(get_order(id=o)) after call(refund(order=o));", NULL },
 		{ "rule r: require confirm after call(refund) because \"x\";", NULL },
@@ -416,7 +428,7 @@ TEST(warnings)
 	      "5:49: `note` may be absent: an event without it never fits; say so with `present(note) and ...`, or `not present(note) or ...`\n");
 	warns("rule r: forbid refund where amount > 3;", "");
 	warns("rule r: forbid sh(command ~ \"curl https://example.com/.*\");",
-	      "5:19: in the pattern \"curl https://example.com/.*\" the `.` before `com/.*` fits any character; a dot is written \\\\.\n");
+	      "5:19: in the pattern \"curl https://example.com/.*\" the `.` before `com/.*` fits any character; write `\\\\.com/.*`\n");
 	warns("rule r: forbid sh(command ~ \"curl https://example\\\\.com/.*\");", "");
 	warns("rule r: forbid sh(command ~ \"a.company\");", "");
 }
@@ -484,8 +496,8 @@ TEST_TABLE(words)
 		  "Before refund, if for every t in its tags, t is not \"x\" (or that is not known): deny." },
 		{ "forbid refund where not (any t in tags: t in {\"x\"}) or not present(note)",
 		  "Before refund, if for every t in its tags, t is not one of \"x\", or its note is not given (or that is not known): deny." },
-		{ "forbid refund(order=\"1\", note ~ \"a+\") where from(note) contains \"web\" or len(note) * 2 - 1 >= 3 or session.mode == \"x\" or tool == \"sh\" or effects contains \"net\"",
-		  "Before refund with the order \"1\" and note of the form \"a+\", if the origins of its note contains \"web\", or the length of its note times 2 minus 1 is not below 3, or the session's mode is \"x\", or the tool is \"sh\", or the tool's effects contains \"net\" (or that is not known): deny." },
+		{ "forbid refund(order=\"1\", note ~ \"a+\") where from(note) contains \"free\" or len(note) * 2 - 1 >= 3 or session.role == \"x\" or tool == \"sh\" or effects contains \"net\"",
+		  "Before refund with the order \"1\" and note of the form \"a+\", if the origins of its note contains \"free\", or the length of its note times 2 minus 1 is not below 3, or the session's role is \"x\", or the tool is \"sh\", or the tool's effects contains \"net\" (or that is not known): deny." },
 		{ "forbid end unless once confirm",
 		  "Before the end of the session: there must have been a confirmation by the user. Otherwise: deny." },
 		{ "forbid sh unless true",
