@@ -232,6 +232,14 @@ static struct replayed *replay_session(struct replay *r, const char *name)
 	return s;
 }
 
+/* An answer without its line's end. */
+static const char *show_answer(char *dst, size_t size, const char *s, size_t len)
+{
+	CS_FREE char *line = cs_strndup(s, len && s[len - 1] == '\n' ? len - 1 : len);
+
+	return cs_escape_to(dst, size, line);
+}
+
 static int replay_step(struct replay *r, const struct json *v, size_t number)
 {
 	const struct json *in = json_get(v, "line"), *was = json_get(v, "answer");
@@ -257,8 +265,8 @@ static int replay_step(struct replay *r, const struct json *v, size_t number)
 	if (now.len == was->n && memcmp(cs_buf_text(&now), was->s, was->n) == 0)
 		return 0;
 	r->differ++;
-	printf("%s:%zu:\n  was %s\n  now %s\n", r->cli->replay, number, cs_escape_to(shown[0], sizeof shown[0], was->s),
-	       cs_escape_to(shown[1], sizeof shown[1], cs_buf_text(&now)));
+	printf("%s:%zu:\n  was %s\n  now %s\n", r->cli->replay, number, show_answer(shown[0], sizeof shown[0], was->s, was->n),
+	       show_answer(shown[1], sizeof shown[1], cs_buf_text(&now), now.len));
 	return 0;
 }
 
@@ -276,7 +284,9 @@ static int replay_file(struct replay *r, FILE *f)
 		cs_arena_reset(&a);
 		number++;
 		if (json_read(&a, line, (size_t)n, NULL, &v, &err) < 0) {
-			say_error("%s:%zu:%s", r->cli->replay, number, err.msg);
+			const char *column = isdigit((unsigned char)err.msg[0]) ? strchr(err.msg, ':') : NULL;
+
+			say_error("%s:%zu:%s", r->cli->replay, number, column ? column + 1 : err.msg); /* its line is always 1 */
 			return -1;
 		}
 		if (replay_step(r, v, number) < 0)

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "gate/gate.h"
 #include "profile/profile.h"
 
 #include <stdio.h>
@@ -105,15 +106,32 @@ static bool is_builtin(const char *name)
 	return false;
 }
 
+/* Keys that are the gate's are read as the gate would. */
+static int check_file(const char *path, struct cs_err *err)
+{
+	struct gate_policy *policy = NULL;
+	struct profile p;
+	bool gate;
+	int r = is_builtin(path) ? profile_load(path, &p, err) : profile_load_file(path, &p, err);
+
+	if (r < 0)
+		return r;
+	gate = p.gate;
+	profile_done(&p);
+	if (!gate)
+		return 0;
+	r = gate_policy_load(path, &policy, err);
+	if (r >= 0)
+		gate_policy_free(policy);
+	return r;
+}
+
 static void check_one(const char *path, struct cs_json *j, struct cs_buf *out, bool *ret_ok)
 {
-	struct profile p;
 	struct cs_err err = { 0 };
-	bool ok = (is_builtin(path) ? profile_load(path, &p, &err) : profile_load_file(path, &p, &err)) >= 0;
+	bool ok = check_file(path, &err) >= 0;
 
-	if (ok)
-		profile_done(&p);
-	else
+	if (!ok)
 		*ret_ok = false;
 	if (j) {
 		cs_json_object(j, NULL);

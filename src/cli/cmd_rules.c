@@ -90,8 +90,9 @@ static int read_json(struct cmd *c, const char *path, const struct json **ret, s
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(FILE_MAX);
 	int r = read_file(path, &text, err);
 
-	if (r == 0)
-		r = json_read(&c->arena, cs_buf_text(&text), text.len, NULL, ret, err);
+	if (r < 0)
+		return r;
+	r = json_read(&c->arena, cs_buf_text(&text), text.len, NULL, ret, err);
 	return r < 0 ? cs_wrap(err, r, "%s", path) : 0;
 }
 
@@ -158,6 +159,7 @@ static void check(struct cmd *c, const char *path)
 	struct cs_err err = { 0 };
 	int e = load(c, path, &r, &err);
 	size_t n = e < 0 ? 0 : rules_warnings(r, &w);
+	uint32_t line;
 	char shown[512];
 
 	worsen(c, e < 0 ? err.code == CS_E_NOT_FOUND ? 125 : 1 : 0);
@@ -166,7 +168,8 @@ static void check(struct cmd *c, const char *path)
 		cs_json_array(&c->j, "warnings");
 		for (size_t i = 0; i < n; i++) {
 			cs_json_object(&c->j, NULL);
-			cs_json_u64(&c->j, "line", w[i].line);
+			cs_json_str(&c->j, "file", rules_place(r, w[i].line, &line));
+			cs_json_u64(&c->j, "line", line);
 			cs_json_u64(&c->j, "column", w[i].column);
 			cs_json_str(&c->j, "text", w[i].text);
 			cs_json_end(&c->j, '}');
@@ -176,9 +179,9 @@ static void check(struct cmd *c, const char *path)
 		say_error("%s", err.msg);
 	} else {
 		for (size_t i = 0; i < n; i++) {
-			cs_buf_fmt(&c->out, "%s:%u:%u: warning: ", cs_escape_to(shown, sizeof shown, path), w[i].line, w[i].column);
-			cs_escape(&c->out, w[i].text);
-			cs_buf_char(&c->out, '\n');
+			/* The text was escaped where it was made. */
+			cs_escape_to(shown, sizeof shown, rules_place(r, w[i].line, &line));
+			cs_buf_fmt(&c->out, "%s:%u:%u: %s%s\n", shown, line, w[i].column, strncmp(w[i].text, "note: ", 6) ? "warning: " : "", w[i].text);
 		}
 		cs_buf_fmt(&c->out, "%s: fine, for %zu tool%s\n", cs_escape_to(shown, sizeof shown, path), rules_tool_count(r), rules_tool_count(r) == 1 ? "" : "s");
 	}
@@ -198,6 +201,10 @@ static void test(struct cmd *c, const char *path, const struct rules *r)
 		cs_json_u64(&c->j, "tests", ran);
 		cs_json_u64(&c->j, "failed", failed);
 		cs_json_str(&c->j, "output", cs_buf_text(&told));
+		return;
+	}
+	if (!ran) {
+		cs_buf_fmt(&c->out, "%s: there are no tests in it; write some, such as `test deny [TOOL(ARG=\"x\")] by RULE;`\n", cs_escape_to(shown, sizeof shown, path));
 		return;
 	}
 	cs_buf_str(&c->out, cs_buf_text(&told));
@@ -373,17 +380,33 @@ static int with_file(struct cmd *c, const char *verb, const char *path, const ch
 	return e;
 }
 
+static const char *const verbs[] = { "check", "test", "explain", "prove" };
+
 static bool known_verb(const char *s)
 {
-	return !strcmp(s, "check") || !strcmp(s, "test") || !strcmp(s, "explain") || !strcmp(s, "prove");
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+		if (!strcmp(s, verbs[i]))
+			return true;
+	return false;
+}
+
+static int no_verb(const char *word, struct cs_err *err)
+{
+	const char *near = cs_nearest(word, verbs, sizeof verbs / sizeof *verbs);
+	char shown[96];
+
+	return cs_fail(err, CS_E_INVALID, 0, "no such verb: '%s'%s%s%s: check, test, explain or prove, and a file", cs_escape_to(shown, sizeof shown, word),
+		       near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 static int usage(const struct cmd *c, const struct cs_strv *words, struct cs_err *err)
 {
 	bool proves = words->n && !strcmp(words->v[0], "prove");
 
-	if (words->n < 1 || !known_verb(words->v[0]))
-		return cs_fail(err, CS_E_INVALID, 0, "%s%s: check, test, explain or prove, and a file", words->n ? "no such verb: " : "nothing to do", words->n ? words->v[0] : "");
+	if (words->n < 1)
+		return cs_fail(err, CS_E_INVALID, 0, "nothing to do: check, test, explain or prove, and a file");
+	if (!known_verb(words->v[0]))
+		return no_verb(words->v[0], err);
 	if (words->n < 2)
 		return cs_fail(err, CS_E_INVALID, 0, "no file: caisson rules %s FILE", words->v[0]);
 	if ((c->against || c->plan || c->prove.depth || c->prove.solver || c->traces || c->prove.total_ms) && !proves)

@@ -66,6 +66,20 @@ const char *gate_show(struct gate *g, const struct json *v)
 
 /* ---- one by one ---- */
 
+static void no_role(const struct gate_policy *p, const char *role, struct gate_answer *ret)
+{
+	CS_BUF_AUTO struct cs_buf fix = CS_BUF(1 << 16);
+
+	if (!p->n_roles)
+		cs_buf_str(&fix, "the policy has no roles: leave the role out");
+	else
+		cs_buf_str(&fix, strcmp(role, "default") ? "use a role that the policy has: "
+							 : "where there are roles each call needs one, its own or by --role: ");
+	for (size_t i = 0; i < p->n_roles; i++)
+		cs_buf_fmt(&fix, "%s%s", i ? ", " : "", p->roles[i].name);
+	gate_raise(ret, RULES_DENY, "role", cs_buf_text(&fix), "there is no role '%s'", role);
+}
+
 static void check_tool(struct gate *g, struct gate_probe *p, struct gate_answer *ret)
 {
 	const char *role = p->call->role;
@@ -74,12 +88,12 @@ static void check_tool(struct gate *g, struct gate_probe *p, struct gate_answer 
 		gate_raise(ret, RULES_DENY, "quarantine", "a person must look at it: caisson tools diff, then caisson tools approve",
 			   "the tool %s is in quarantine: %s", p->tool->name, p->tool->in->quarantine);
 	if (!gate_role_known(g->policy, role))
-		gate_raise(ret, RULES_DENY, "role", "use a role that the policy has", "there is no role '%s'", role);
+		no_role(g->policy, role, ret);
 	gate_access(g->policy, role, p->tool->name, p->call->args, &p->leave);
 	if (p->leave.sandbox)
 		gate_raise(ret, RULES_SANDBOX, "tool", NULL, "the policy or the role wants it caged");
 	if (!p->leave.by_default)
-		gate_raise(ret, p->leave.verdict, "tool", "name it under tools: allow: in the profile", "%s", p->leave.reason);
+		gate_raise(ret, p->leave.verdict, "tool", p->leave.fix, "%s", p->leave.reason);
 }
 
 static void check_schema(struct gate *g, struct gate_probe *p, struct gate_answer *ret)
@@ -125,7 +139,7 @@ static void check_rules(struct gate *g, struct gate_probe *p, struct gate_answer
 
 	rules_monitor_check(g->monitor, &e, &g->world, &hit);
 	if (p->leave.by_default && (!hit.allowed || g->policy->no_allow))
-		gate_raise(ret, p->leave.verdict, "tool", "name it under tools: allow: in the profile", "%s", p->leave.reason);
+		gate_raise(ret, p->leave.verdict, "tool", p->leave.fix, "%s", p->leave.reason);
 	if (hit.sandbox)
 		gate_raise(ret, RULES_SANDBOX, hit.sandbox, NULL, "the rule wants it caged");
 	if (!hit.rule)

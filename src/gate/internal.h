@@ -2,6 +2,7 @@
 /* internal.h - what the files of the gate share.
  *
  * policy.c    a profile's keys tools, roles, rules and gate into a struct gate_policy
+ * policy_lists.c  what allow:, ask: and deny: name is there
  * tools.c     which tool a call means, who may call it
  * session.c   one session: its life, its calls in flight, its results
  * check.c     the checks of one call, in their order; the strictest answer wins
@@ -40,6 +41,8 @@ struct gate_pattern {
 	} *conds;
 	size_t n_conds;
 	uint32_t line;
+	const char *file;      /* for messages while it is read */
+	const struct json *at;
 };
 
 struct gate_list {
@@ -129,6 +132,7 @@ struct gate_leave {
 	bool by_default; /* no list of the policy's names it: an `allow` rule may */
 	bool sandbox;    /* the policy or the role says so, be the other stricter */
 	char reason[256];
+	char fix[256];   /* what would allow it */
 };
 void gate_access(const struct gate_policy *p, const char *role, const char *tool, const struct json *args, struct gate_leave *ret);
 /* Does it do more than read? One that does not say may do anything. */

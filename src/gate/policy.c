@@ -38,7 +38,7 @@ static const struct word rule_of_two[] = { { "off", RULES_ALLOW }, { "ask", RULE
 static int one_of(struct reading *r, const struct json *v, const char *what, const struct word *words, unsigned *ret)
 {
 	const char *names[16], *s = json_str(v), *near;
-	char list[128] = "";
+	char list[128] = "", given[80] = "", shown[60];
 	size_t n = 0;
 
 	for (; words[n].name && n < 16; n++) {
@@ -50,7 +50,9 @@ static int one_of(struct reading *r, const struct json *v, const char *what, con
 		snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", n ? ", " : "", words[n].name);
 	}
 	near = s ? cs_nearest(s, names, n) : NULL;
-	return policy_bad(r, v, "%s must be one of %s%s%s", what, list, near ? "; did you mean " : "", near ? near : "");
+	if (s)
+		snprintf(given, sizeof given, ", not '%s'", cs_escape_to(shown, sizeof shown, s));
+	return policy_bad(r, v, "%s must be one of %s%s%s%s%s", what, list, given, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 int policy_verdict(struct reading *r, const struct json *v, const char *what, enum rules_verdict *ret)
@@ -147,21 +149,33 @@ int policy_strings(struct reading *r, const struct json *v, const char *what, co
 
 /* ---- lists of tools ---- */
 
+/* Spaces around a name or a value are the writer's, not the value's: a refusal of " secret" would refuse nothing. */
+static char *trim(char *s)
+{
+	size_t n;
+
+	s += strspn(s, " ");
+	for (n = strlen(s); n && s[n - 1] == ' '; n--)
+		s[n - 1] = 0;
+	return s;
+}
+
 /* NAME=VALUE or NAME~PATTERN, up to a comma or the closing bracket. */
 static int read_cond(struct reading *r, const struct json *at, char **text, struct gate_cond *ret)
 {
-	char *s = *text + strspn(*text, " "), *op = strpbrk(s, "=~"), *end, mark;
+	char *s = *text + strspn(*text, " "), *op = strpbrk(s, "=~,"), *end, mark;
 	struct cs_err inner = { 0 };
 
-	if (!op || op == s)
+	if (!op || op == s || *op == ',')
 		return policy_bad(r, at, "write arguments as (NAME=VALUE) or (NAME~PATTERN)");
 	mark = *op;
 	*op = 0;
-	ret->arg = s;
+	ret->arg = trim(s);
 	s = op + 1;
 	end = s + strcspn(s, ",");
 	*text = *end ? end + 1 : end;
 	*end = 0;
+	s = trim(s);
 	if (mark == '=')
 		return json_read(&r->p->arena, s, strlen(s), NULL, &ret->value, NULL) == 0 ||
 				       (ret->value = json_new_str(&r->p->arena, s, strlen(s)))
@@ -186,6 +200,8 @@ static int read_pattern(struct reading *r, const struct json *v, struct gate_pat
 		return policy_bad(r, v, "too large");
 	ret->glob = text;
 	ret->line = at ? at->line : 0;
+	ret->file = r->path;
+	ret->at = v;
 	open = strchr(text, '(');
 	if (!open)
 		return 0;
@@ -451,24 +467,31 @@ static int from_manifest(struct reading *r)
 	return 0;
 }
 
-/* A sink that the tool does not have watches nothing: a slip of the pen. A pattern's sinks are for the tools that have them. */
-static int check_sinks(struct reading *r, const struct json *v, const struct gate_tool *t)
+static int check_argument(struct reading *r, const struct json *v, const struct gate_tool *t, const char *arg, const char *what)
 {
 	const struct json *properties = json_get(t->input_doc, "properties");
 	const char **names = cs_arena_get(&r->p->arena, properties ? properties->n + 1 : 1, sizeof *names), *near;
 
-	if (!names || !json_is(properties, JSON_OBJECT))
+	if (!arg || !names || !json_is(properties, JSON_OBJECT) || json_get(properties, arg))
 		return 0;
 	for (uint32_t i = 0; i < properties->n; i++)
 		names[i] = properties->members[i].key;
-	for (size_t i = 0; i < t->n_sinks; i++) {
-		if (json_get(properties, t->sinks[i].arg))
-			continue;
-		near = cs_nearest(t->sinks[i].arg, names, properties->n);
-		return policy_bad(r, v, "the tool %s has no argument '%.80s' to be a sink%s%s%s", t->name, t->sinks[i].arg, near ? "; did you mean '" : "",
-				  near ? near : "", near ? "'?" : "");
-	}
-	return 0;
+	near = cs_nearest(arg, names, properties->n);
+	return policy_bad(r, v, "the tool %s has no argument '%.80s' to be %s%s%s%s", t->name, arg, what, near ? "; did you mean '" : "", near ? near : "",
+			  near ? "'?" : "");
+}
+
+/* A sink that the tool does not have watches nothing, and a sum that it does not have is never counted: a slip of the pen. A
+ * pattern's are for the tools that have them. */
+static int check_sinks(struct reading *r, const struct json *v, const struct gate_tool *t)
+{
+	int k = 0;
+
+	for (size_t i = 0; i < t->n_sinks && k >= 0; i++)
+		k = check_argument(r, v, t, t->sinks[i].arg, "a sink");
+	if (k >= 0)
+		k = check_argument(r, v, t, t->shell, "its command");
+	return k < 0 ? k : check_argument(r, v, t, t->money, "its sum");
 }
 
 /* A name, or a pattern over the manifest's. */
@@ -801,6 +824,15 @@ static int read_file(struct reading *r, int depth)
 	return k < 0 ? k : read_sections(r, root);
 }
 
+/* The names of built-in profiles are taken elsewhere, so somebody will try one here. */
+static int no_builtin(const char *path, int k, struct cs_err *err)
+{
+	for (size_t i = 0; k == -CS_E_NOT_FOUND && i < profile_builtin_count(); i++)
+		if (!strcmp(profile_builtin_name(i), path))
+			return cs_fail(err, CS_E_NOT_FOUND, 0, "'%s' is a built-in profile, which says nothing of tools: the gate wants the path of a policy file, such as ./policy.yaml (docs/gates.md)", path);
+	return k;
+}
+
 int gate_policy_load(const char *path, struct gate_policy **ret, struct cs_err *err)
 {
 	struct gate_policy *p = cs_new(struct gate_policy);
@@ -810,11 +842,13 @@ int gate_policy_load(const char *path, struct gate_policy **ret, struct cs_err *
 	p->arena = (struct cs_arena)CS_ARENA((size_t)64 << 20);
 	p->path = r.path = cs_arena_dup(&p->arena, path, strlen(path));
 	defaults(p);
-	k = profile_load_file(path, &p->profile, err);
+	k = no_builtin(path, profile_load_file(path, &p->profile, err), err);
 	if (k >= 0)
 		p->loaded = true;
 	if (k >= 0)
 		k = read_file(&r, 0);
+	if (k >= 0)
+		k = policy_lists_check(&r);
 	if (k >= 0)
 		k = policy_rules_load(&r);
 	if (k >= 0 && !p->access.has_otherwise)

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy.h - reading a policy: what policy.c and policy_rules.c share. */
+/* policy.h - reading a policy: what policy.c and policy_*.c share. */
 #pragma once
 #include "gate/internal.h"
 #include "json/yaml.h"
-
-/* Where a part of the rules' text comes from, for messages. */
-struct rules_part {
-	const char *name;
-	uint32_t from;  /* its first line in the whole */
-	uint32_t first; /* that line's number in its own file */
-};
 
 struct reading {
 	struct gate_policy *p;
@@ -27,6 +20,10 @@ int policy_bad(struct reading *r, const struct json *v, const char *fmt, ...) __
 int policy_verdict(struct reading *r, const struct json *v, const char *what, enum rules_verdict *ret);
 int policy_keys(struct reading *r, const struct json *v, const char *what, const char *const *keys);
 int policy_strings(struct reading *r, const struct json *v, const char *what, const char *const **ret, size_t *ret_n);
+
+/* ---- policy_lists.c ---- */
+/* What the lists name is there, once all tools are known. */
+int policy_lists_check(struct reading *r);
 
 /* ---- policy_rules.c ---- */
 void policy_rules_add(struct reading *r, const char *name, uint32_t line, const char *text, size_t len);

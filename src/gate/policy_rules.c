@@ -108,6 +108,7 @@ int policy_rules_load(struct reading *r)
 		tools[i] = (struct rules_tool){ p->tools[i].name, p->tools[i].input_doc, p->tools[i].output_doc, p->tools[i].effects };
 	if ((k = load(r, &r->rules, tools, &p->rules)) < 0)
 		return k;
+	rules_set_parts(p->rules, r->parts, r->n_parts);
 	for (size_t i = 0; i < p->n_tools; i++)
 		p->tools[i].index = rules_tool_index(p->rules, p->tools[i].name);
 	return r->after.len ? load(r, &r->after, tools, &p->after) : 0;

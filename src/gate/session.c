@@ -170,6 +170,7 @@ static const struct gate_tool *find_tool(struct gate *g, const char *name, struc
 	const struct gate_policy *p = g->policy;
 	const struct gate_tool *t = gate_tool_find(p, name);
 	const char **names, *near;
+	char fix[200];
 
 	if (t)
 		return t;
@@ -177,7 +178,10 @@ static const struct gate_tool *find_tool(struct gate *g, const char *name, struc
 	for (size_t i = 0; names && i < p->n_tools; i++)
 		names[i] = p->tools[i].name;
 	near = names ? cs_nearest(name, names, p->n_tools) : NULL;
-	gate_raise(ret, RULES_DENY, "tool", near ? near : "use a tool that the policy has", "there is no tool '%s'", name);
+	if (near)
+		snprintf(fix, sizeof fix, "the policy has a tool '%s': call that, if it is meant", near);
+	gate_raise(ret, RULES_DENY, "tool", near ? fix : "use a tool that the policy has; it has those that its manifest or tools: each: names", "there is no tool '%s'",
+		   name);
 	return NULL;
 }
 

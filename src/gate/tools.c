@@ -87,8 +87,21 @@ static const struct gate_pattern *may_be_in(const struct gate_list *l, const cha
 	return NULL;
 }
 
-static enum rules_verdict ask_access(const struct gate_access *a, const char *whose, const char *tool, const struct json *args,
-				     struct gate_leave *ret)
+/* No list has it: a list that has it with other arguments says which. */
+static void fix_default(const struct gate_access *a, const char *where, const char *tool, struct gate_leave *ret)
+{
+	const char *first = a->otherwise == RULES_ASK ? "a person must say yes, or " : "";
+
+	for (size_t i = 0; i < a->allow.n; i++)
+		if (cs_glob(a->allow.v[i].glob, tool)) {
+			snprintf(ret->fix, sizeof ret->fix, "%scall it with arguments that %s: allow: has (line %u)", first, where, a->allow.v[i].line);
+			return;
+		}
+	snprintf(ret->fix, sizeof ret->fix, "%sname it under %s: allow: in the profile", first, where);
+}
+
+static enum rules_verdict ask_access(const struct gate_access *a, const char *whose, const char *where, const char *tool,
+				     const struct json *args, struct gate_leave *ret)
 {
 	const struct gate_pattern *hit;
 	char *reason = ret->reason;
@@ -98,15 +111,20 @@ static enum rules_verdict ask_access(const struct gate_access *a, const char *wh
 
 	if ((hit = may_be_in(&a->deny, tool, args))) {
 		snprintf(reason, size, "%s denies '%s' (line %u)", whose, hit->glob, hit->line);
+		snprintf(ret->fix, sizeof ret->fix, "%sdeny wins over ask and allow: only without that line would it be allowed",
+			 hit->n_conds ? "call it with other arguments; " : "");
 		return RULES_DENY;
 	}
 	if ((hit = may_be_in(&a->ask, tool, args))) {
 		snprintf(reason, size, "%s asks about '%s' (line %u)", whose, hit->glob, hit->line);
+		snprintf(ret->fix, sizeof ret->fix, "a person must say yes%s; ask wins over allow: only without that line is nobody asked",
+			 hit->n_conds ? ", or call it with other arguments" : "");
 		return RULES_ASK;
 	}
 	if (in_list(&a->allow, tool, args))
 		return RULES_ALLOW;
 	snprintf(reason, size, "%s does not allow it; its default is %s", whose, rules_verdict_name(a->otherwise));
+	fix_default(a, where, tool, ret);
 	ret->by_default = true;
 	return a->otherwise;
 }
@@ -129,13 +147,14 @@ void gate_access(const struct gate_policy *p, const char *role, const char *tool
 {
 	const struct gate_role *r = find_role(p, role);
 	struct gate_leave own = { 0 };
-	char name[200];
+	char name[200], where[200];
 
-	ret->verdict = ask_access(&p->access, "the policy", tool, args, ret);
+	ret->verdict = ask_access(&p->access, "the policy", "tools", tool, args, ret);
 	if (!r)
 		return;
 	snprintf(name, sizeof name, "the role %.120s", r->name);
-	own.verdict = ask_access(&r->access, name, tool, args, &own);
+	snprintf(where, sizeof where, "roles: %.120s", r->name);
+	own.verdict = ask_access(&r->access, name, where, tool, args, &own);
 	own.by_default = false; /* a role's default is not for rules to lift */
 	own.sandbox = ret->verdict == RULES_SANDBOX;
 	if (own.verdict > ret->verdict || (own.verdict == ret->verdict && ret->by_default && own.verdict != RULES_ALLOW))

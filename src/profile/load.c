@@ -159,8 +159,10 @@ static int apply_rows(const struct key *k, struct profile *p, const struct node 
 static int apply_value(const struct key *k, struct profile *p, const struct node *n, struct change *c, struct cs_err *err)
 {
 	c->at = place_of(c->at.origin, n);
-	if (k->type == KEY_GATE)
+	if (k->type == KEY_GATE) {
+		p->gate = true;
 		return 0; /* gate/policy.c reads it, and says what is wrong in it */
+	}
 	if (key_is_list(k) || k->type == KEY_ENVVARS || k->type == KEY_HOSTS || k->type == KEY_SECRETS || k->type == KEY_ROWS) {
 		if (node_is_null(n))
 			return 0;
@@ -359,6 +361,7 @@ static int read_text(const char *text, size_t len, const struct load *self, stru
 static int open_profile(const char *path, const struct load *up, struct load *self, int *ret_fd, struct cs_err *err)
 {
 	char shown[192], hint[64];
+	const char *near;
 	CS_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO must not hold us up */
 	CS_FREE char *stem = NULL;
 	struct stat st;
@@ -366,8 +369,9 @@ static int open_profile(const char *path, const struct load *up, struct load *se
 	cs_escape_to(shown, sizeof shown, path);
 	if (fd < 0 && errno == ENOENT) {
 		stem = name_from_origin(path);
+		near = nearest_builtin(stem);
 		return cs_fail(err, CS_E_NOT_FOUND, 0, "%s: no such file%s", shown,
-			       profile_hint(hint, sizeof hint, nearest_builtin(stem)));
+			       profile_hint(hint, sizeof hint, near && strcmp(near, path) ? near : NULL));
 	}
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return cs_fail(err, errno == ENOTDIR ? CS_E_NOT_FOUND : CS_E_SYSTEM, errno, "%s", shown);

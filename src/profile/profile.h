@@ -110,6 +110,7 @@ struct profile {
 	struct profile_shell shell;
 	struct profile_network network; /* all empty: none but a loopback of its own */
 	protection_set require;
+	bool gate;               /* it, or one that it extends, has keys that only the gate reads */
 };
 /* Has it any network at all (something to reach, or to be reached at)? */
 bool profile_has_network(const struct profile *p);

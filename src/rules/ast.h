@@ -217,5 +217,7 @@ struct rules {
 	uint32_t n_kept;
 	struct rules_warning *warnings;
 	uint32_t n_warnings;
+	const struct rules_part *parts;
+	size_t n_parts;
 	struct rl_plan *plan; /* what all monitors share (monitor_internal.h); made by rules_load() */
 };

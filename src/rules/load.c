@@ -130,6 +130,32 @@ size_t rules_warnings(const struct rules *r, const struct rules_warning **ret)
 	return r->n_warnings;
 }
 
+void rules_set_parts(struct rules *r, const struct rules_part *parts, size_t n)
+{
+	struct rules_part *copy = cs_arena_get(&r->arena, n + 1, sizeof *copy);
+
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = parts[i];
+		copy[i].name = cs_arena_dup(&r->arena, parts[i].name, strlen(parts[i].name));
+		if (!copy[i].name)
+			return;
+	}
+	r->parts = copy;
+	r->n_parts = copy ? n : 0;
+}
+
+const char *rules_place(const struct rules *r, uint32_t line, uint32_t *ret_line)
+{
+	const struct rules_part *in = NULL;
+
+	for (size_t i = 0; i < r->n_parts; i++)
+		if (r->parts[i].from <= line)
+			in = &r->parts[i];
+	if (ret_line)
+		*ret_line = in ? line - in->from + in->first : line;
+	return in ? in->name : r->name;
+}
+
 /* Tools are few and this is asked once per call: no index. */
 int rules_tool_index(const struct rules *r, const char *name)
 {

@@ -44,7 +44,19 @@ struct rules_warning {
 int rules_load(const char *name, const char *text, size_t len, const struct rules_tool *tools, size_t n_tools,
 	       struct rules **ret, struct cs_err *err);
 void rules_free(struct rules *r);
+/* Its lines are those of the text: rules_place() tells the file's. */
 size_t rules_warnings(const struct rules *r, const struct rules_warning **ret);
+
+/* Where a part of a text that was put together comes from, for messages. */
+struct rules_part {
+	const char *name;
+	uint32_t from;  /* its first line in the whole */
+	uint32_t first; /* that line's number in its own file */
+};
+/* Copied. In their order; once, right after rules_load(). */
+void rules_set_parts(struct rules *r, const struct rules_part *parts, size_t n);
+/* The file of a line of the text, and its line there (ret_line may be NULL). */
+const char *rules_place(const struct rules *r, uint32_t line, uint32_t *ret_line);
 /* The inline tests, each on a fresh monitor; what failed is told in `out`, a line each.
  * Returns how many failed. */
 size_t rules_test(const struct rules *r, size_t *ret_run, struct cs_buf *out);

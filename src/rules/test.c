@@ -36,12 +36,20 @@ static void say_verdict(struct cs_buf *b, enum rules_verdict v, const char *rule
 	}
 }
 
+static void say_place(const struct rules *r, const struct rl_test *t, struct cs_buf *out)
+{
+	uint32_t line;
+
+	cs_escape(out, rules_place(r, t->pos.line, &line));
+	cs_buf_fmt(out, ":%u:%u: ", line, t->pos.column);
+}
+
 static void say_failure(struct run *x, uint32_t at, enum rules_verdict got, const char *by)
 {
 	bool last = at + 1 == x->t->n;
 
-	cs_escape(x->out, x->r->name);
-	cs_buf_fmt(x->out, ":%u:%u: expected ", x->t->pos.line, x->t->pos.column);
+	say_place(x->r, x->t, x->out);
+	cs_buf_str(x->out, "expected ");
 	say_verdict(x->out, last ? x->t->expect : RULES_ALLOW, last ? x->t->by : NULL);
 	cs_buf_str(x->out, ", got ");
 	say_verdict(x->out, got, by);
@@ -109,8 +117,8 @@ static bool run_test(const struct rules *r, const struct rl_test *t, struct cs_b
 	bool good = x.m != NULL;
 
 	if (!good) {
-		cs_escape(out, r->name);
-		cs_buf_fmt(out, ":%u:%u: no memory for a monitor\n", t->pos.line, t->pos.column);
+		say_place(r, t, out);
+		cs_buf_str(out, "no memory for a monitor\n");
 	}
 	for (uint32_t i = 0; i < t->n && good; i++)
 		good = take_step(&x, i);

@@ -100,6 +100,40 @@ def inline_tests_are_run_and_a_failing_one_is_told(p):
 
 
 @test
+def a_file_without_tests_is_said_to_have_none(p):
+    p.put("f.rules", TWO + "rule r: forbid b unless once ok(a);\n")
+    r = p.run("test", "f.rules")
+    equal(r.returncode, 0)
+    holds(r.stdout, "there are no tests")
+
+
+@test
+def warnings_and_failed_tests_of_a_profile_name_the_file_and_its_line(p):
+    tools = "tools: {each: {a: {input: {properties: {x: {type: string}}, required: [x]}}}}\n"
+    text = 'rule r: forbid a where x ~ "example.com";\n%stest allow [a(x="example.com")];\n'
+    p.put("in.yaml", tools + "rules: |\n  # one\n  " + text % "  ")
+    p.put("out.yaml", tools + "rules: [two.rules, r.rules]\n")
+    p.put("two.rules", "# one\n# two\n")
+    p.put("r.rules", text % "")
+    for profile, warned, failed in (("in.yaml", "in.yaml:4:", "in.yaml:5:1: expected"), ("out.yaml", "r.rules:1:", "r.rules:2:1: expected")):
+        r = p.run("check", profile)
+        equal(r.returncode, 0, r.stderr)
+        lines = r.stdout.splitlines()
+        assert all(line.startswith(warned) for line in lines[:-1]) and len(lines) == 3, lines
+        holds(lines[0], r'write `\\.com`')
+        equal("warning: note:" in r.stdout, False, r.stdout)
+        w = json.loads(p.run("check", "--json", profile).stdout)["files"][0]["warnings"][0]
+        equal("%s:%d:" % (w["file"], w["line"]), warned, w)
+        r = p.run("test", profile)
+        equal(r.returncode, 1)
+        assert r.stdout.startswith(failed), r.stdout
+    # the advice, followed: the rule is right, and nothing is left to warn of
+    p.put("r.rules", (text % "").replace('~ "example.com"', r'~ "example\\.com"') + 'test allow [a(x="exampleXcom")];\n')
+    equal("warning" in p.run("check", "out.yaml").stdout, False)
+    holds(p.run("test", "out.yaml").stdout, "1 passed, 1 failed")
+
+
+@test
 def a_rule_is_explained_in_words(p):
     p.put("f.rules", TWO + 'rule r: forbid b unless once ok(a) because "a comes first";\n')
     r = p.run("explain", "f.rules", "r")
@@ -124,6 +158,7 @@ def tools_come_from_a_manifest(p):
     r = p.run("check", "--tools", "bad.json", "f.rules")
     equal(r.returncode, 125)
     holds(r.stderr, 'tool 1 has no "name"')
+    equal(p.run("check", "--tools", "nope.json", "f.rules").stderr.count("nope.json"), 1)
 
 
 @test
