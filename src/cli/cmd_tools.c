@@ -12,6 +12,7 @@
 #include "gate/gate.h"
 #include "gate/manifest.h"
 #include "gate/scope.h"
+#include "schema/schema.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -154,6 +155,20 @@ static void tell(const char *check, const char *what, void *arg)
 	cs_buf_fmt(&r->out, "%s: %s: %s: %s\n", cs_escape_to(origin, sizeof origin, r->m->origin), cs_escape_to(name, sizeof name, r->t->name), check, what);
 }
 
+/* The gate refuses a policy whose manifest has one that it cannot read. */
+static void check_schema(const struct json *doc, const char *which, struct report *r)
+{
+	struct schema *s = NULL;
+	struct cs_err err = { 0 };
+	char what[sizeof err.msg + 64], shown[sizeof err.msg];
+
+	if (doc && schema_compile(doc, NULL, &s, &err) < 0) {
+		snprintf(what, sizeof what, "its %s cannot be used: %s", which, cs_escape_to(shown, sizeof shown, err.msg));
+		tell("schema", what, r);
+	}
+	schema_free(s);
+}
+
 static void check_tool(struct work *w, struct report *r, const struct manifest *m, const struct manifest_tool *t)
 {
 	r->m = m;
@@ -169,6 +184,8 @@ static void check_tool(struct work *w, struct report *r, const struct manifest *
 	}
 	if (t->quarantine[0])
 		tell(t->refused ? "refused" : "quarantine", t->quarantine, r);
+	check_schema(t->input, "inputSchema", r);
+	check_schema(t->output, "outputSchema", r);
 	scope_annotations(t, tell, r);
 	if (w->policy)
 		scope_check(w->policy, t, tell, r);

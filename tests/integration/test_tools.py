@@ -219,6 +219,19 @@ def _(m):
     holds(r.err, "read_note", "which")
 
 
+@test("check: a schema that the gate could not use is found")
+def _(m):
+    for key in ("inputSchema", "outputSchema"):
+        path = manifest(m, {**READ, key: {"type": "objct"}})
+        r = cmd(m, "tools", "check", path)
+        equal(r.status, 1, f"{r}")
+        holds(r.out, f"its {key} cannot be used", key)
+        equal([f["check"] for f in json.loads(cmd(m, "tools", "check", "--json", path).out)["tools"][0]["findings"]], ["schema"], key)
+        p = m.put(f"{os.path.dirname(path)}/p.yaml", "tools: {manifest: m.json}\n")
+        equal(cmd(m, "gate", "--profile", p, input=b"").status, 125, "the gate refuses it, too")
+    equal(cmd(m, "tools", "check", manifest(m, READ)).status, 0, "the control")
+
+
 # ---- approvals ----
 
 
