@@ -55,7 +55,8 @@ struct approval_call {
 	const char *cwd;         /* NULL: relative names mean nothing, and no file is looked for */
 };
 /* The exact effect: {"args":...,"command":...,"cwd":...,"files":{PATH: SHA-256},"policy":...,"role":...,"tool":...}.  Files are those that
- * the strings of the arguments, and the words of the command, name and that exist: what `sh deploy.sh` does is in deploy.sh. */
+ * the strings of the arguments, and the words of the command, name and that exist: what `sh deploy.sh` does is in deploy.sh.
+ * Paths are escaped (cs_escape), for they need not be UTF-8. */
 int approval_effect(struct cs_arena *a, const struct approval_call *c, const struct json **ret, struct cs_err *err);
 
 /* For people: who asks, why, and every part of the effect, escaped; a line each. */

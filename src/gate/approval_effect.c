@@ -37,6 +37,15 @@ struct found {
 	int r;
 };
 
+/* A path is bytes, an effect is JSON and so UTF-8. Escaped, two paths are never one. NULL: too large. */
+static const char *path_text(struct cs_arena *a, const char *path)
+{
+	CS_BUF_AUTO struct cs_buf b = CS_BUF(PATH_BYTES * 8);
+
+	cs_escape(&b, path);
+	return b.over ? NULL : cs_arena_dup(a, cs_buf_text(&b), b.len);
+}
+
 /* ---- files ---- */
 
 static int hash_file(struct found *f, int fd, const char *path, char ret[65])
@@ -62,8 +71,12 @@ static int hash_file(struct found *f, int fd, const char *path, char ret[65])
 
 static bool is_known(const struct found *f, const char *path)
 {
+	CS_BUF_AUTO struct cs_buf key = CS_BUF(PATH_BYTES * 8);
+
+	if (f->n)
+		cs_escape(&key, path);
 	for (uint32_t i = 0; i < f->n; i++)
-		if (!strcmp(f->v[i].key, path))
+		if (!strcmp(f->v[i].key, cs_buf_text(&key)))
 			return true;
 	return false;
 }
@@ -79,7 +92,7 @@ static int add_file(struct found *f, int fd, const char *path)
 	if (hash_file(f, fd, path, hex) < 0)
 		return -1;
 	value = json_new_str(f->arena, hex, 64);
-	key = cs_arena_dup(f->arena, path, strlen(path));
+	key = path_text(f->arena, path);
 	if (!value || !key)
 		return cs_fail(f->err, CS_E_LIMIT, 0, "the effect is too large");
 	f->v[f->n++] = (struct json_member){ .key = key, .key_len = (uint32_t)strlen(key), .value = *value };
@@ -156,6 +169,13 @@ static int put(struct cs_arena *a, struct json_member *m, uint32_t *n, const cha
 	return 0;
 }
 
+static int put_path(struct cs_arena *a, struct json_member *m, uint32_t *n, const char *key, const char *path)
+{
+	const char *text = path ? path_text(a, path) : NULL;
+
+	return path && !text ? -1 : put(a, m, n, key, text);
+}
+
 static void put_value(struct json_member *m, uint32_t *n, const char *key, struct json v)
 {
 	m[*n] = (struct json_member){ .key = key, .key_len = (uint32_t)strlen(key), .value = v };
@@ -180,8 +200,8 @@ int approval_effect(struct cs_arena *a, const struct approval_call *c, const str
 	effect->type = JSON_OBJECT;
 	effect->members = m;
 	if (put(a, m, &effect->n, "tool", c->tool) < 0 || put(a, m, &effect->n, "role", c->role ? c->role : "default") < 0 ||
-	    put(a, m, &effect->n, "command", c->command) < 0 || put(a, m, &effect->n, "policy", c->policy) < 0 ||
-	    put(a, m, &effect->n, "cwd", f.cwd) < 0)
+	    put(a, m, &effect->n, "command", c->command) < 0 || put_path(a, m, &effect->n, "policy", c->policy) < 0 ||
+	    put_path(a, m, &effect->n, "cwd", f.cwd) < 0)
 		return cs_fail(err, CS_E_LIMIT, 0, "the effect is too large");
 	put_value(m, &effect->n, "args", *c->args);
 	if (f.n)

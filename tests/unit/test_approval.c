@@ -265,6 +265,31 @@ TEST(the_content_of_the_files_it_names_is_part_of_the_effect)
 	}
 }
 
+/* In a directory whose name is no UTF-8 one can be asked, too; and what its name is written as is another's name. */
+TEST(a_path_need_not_be_utf8)
+{
+	struct approvals *s = open_store(store_path());
+	const char *dir = t_tmpdir();
+	char *odd = cs_printf("%s/\xff", dir), *written = cs_printf("%s/\\xff", dir), *file = cs_printf("%s/deploy.sh", odd), *a, *b, id[40];
+
+	T_INT(mkdir(odd, 0700), 0);
+	T_INT(mkdir(written, 0700), 0);
+	write_file(file, "echo one\n");
+	a = effect_of(odd, "sh deploy.sh; cat deploy.sh", "{}");
+	b = effect_of(written, "sh deploy.sh; cat deploy.sh", "{}");
+	T_TRUE(strstr(a, "\\\\xff/deploy.sh") != NULL);
+	T_INT(ask(s, a, id), 0);
+	T_INT(answer(s, id, true, false), 0);
+	T_INT(take(s, b, T0), 0);
+	T_INT(take(s, a, T0), 1);
+	approvals_close(s);
+	free(odd);
+	free(written);
+	free(file);
+	free(a);
+	free(b);
+}
+
 TEST(a_store_that_others_can_reach_is_refused)
 {
 	char *dir = store_path(), *link = store_path();
