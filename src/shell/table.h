@@ -89,7 +89,7 @@ struct sh_findings {
 	struct sh_finding *v;
 	size_t n, room;
 	unsigned does;         /* enum sh_does */
-	const char *does_why;  /* constant text: "git runs hooks and programs that its configuration names" */
+	const char *does_why;  /* constant text: "runs hooks and programs that its configuration names" */
 	size_t command_at;     /* of the first COMMAND: index of its first word; 0: there is none (a carrier without a command) */
 	bool appends_words;    /* the command gets more words that are not here: xargs */
 	bool stdin_words;      /* ... which come from standard input */
