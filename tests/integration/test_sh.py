@@ -78,6 +78,9 @@ def _(m):
     e = [x for x in v["effects"] if x["forbidden"]]
     equal([(x["effect"], x["object"], x["by"]) for x in e], [("delete", "/srv/data", "rm")], "effects")
     equal("echo a; rm -rf /srv/data"[e[0]["at"]:e[0]["at"] + e[0]["length"]], "/srv/data", "where it stands")
+    for command in ("git status", "go build", "cargo build", "pip list"):
+        name = command.split()[0]
+        lacks(m.cmd("classify", command).out, f"{name} {name} ", "the name once, before what it does")
 
 
 @test("classify: many lines, in order; what is no JSON string is an error with its line")
