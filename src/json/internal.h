@@ -12,9 +12,9 @@ struct json_decimal {
 };
 
 /* `v` is a number. */
-void json_decimal_of(const struct json *v, struct json_decimal *ret);
+void json_decimal_of(const struct json *v, struct json_decimal *d);
 /* Both have the same sign or none: by size alone. */
 int json_decimal_cmp(const struct json_decimal *a, const struct json_decimal *b);
 
 /* The members of an object in the order of their keys' bytes, to be freed; NULL without memory. */
-const struct json_member **json_sorted(const struct json *object);
+const struct json_member **json_sorted(const struct json *v);

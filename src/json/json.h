@@ -63,7 +63,10 @@ const struct json *json_getn(const struct json *v, const char *key, size_t len);
 const struct json *json_at(const struct json *v, size_t index);
 /* The text of a string value without NULs inside; else NULL. */
 const char *json_str(const struct json *v);
-bool json_is(const struct json *v, enum json_type type);
+static inline bool json_is(const struct json *v, enum json_type type)
+{
+	return v && v->type == type;
+}
 double json_num(const struct json *v);            /* a number's nearest double */
 bool json_int(const struct json *v, int64_t *ret); /* true for 3 and 3.0, exactly */
 bool json_whole(const struct json *v);             /* a number of any size without a fraction: 3, 3.0, 1e300 */

@@ -214,6 +214,8 @@ static bool divides(const struct json_decimal *v, int zeros, const struct json_d
 		return divides_big(v, zeros, by);
 	for (int i = 0; i < by->n; i++)
 		div = div * 10 + by->digits[i];
+	if (!div)
+		return false;
 	for (int i = 0; i < v->n + zeros; i++) {
 		if (i >= v->n && !rest)
 			return true;

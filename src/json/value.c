@@ -8,11 +8,6 @@
 
 enum { FEW = 8 }; /* members that are looked up one by one */
 
-bool json_is(const struct json *v, enum json_type type)
-{
-	return v && v->type == type;
-}
-
 const char *json_type_name(enum json_type type)
 {
 	static const char *const names[] = { "null", "boolean", "number", "string", "array", "object" };

@@ -47,6 +47,9 @@ static int next(struct reader *r)
 		       r->parser.problem_mark.column + 1, r->parser.problem ? r->parser.problem : "not YAML");
 }
 
+/* gcc 12 loses sight of p->v when an element of it is written, and takes it for lost. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
 static void place(struct reader *r, const struct json *v, uint32_t line, uint32_t column)
 {
 	struct json_places *p = r->places;
@@ -64,6 +67,7 @@ static void place(struct reader *r, const struct json *v, uint32_t line, uint32_
 	}
 	p->v[p->n++] = (struct json_place){ v, line, column };
 }
+#pragma GCC diagnostic pop
 
 /* -?(0|[1-9]d*)(.d+)?([eE][+-]?d+)?, as JSON has it. */
 static bool is_number(const char *s, size_t n, bool *ret_whole)
