@@ -21,6 +21,12 @@ void *cs_calloc(size_t n, size_t size)
 	return or_die(calloc(n ? n : 1, size ? size : 1));
 }
 
+void *cs_grow(void *take_v, size_t *room, size_t size)
+{
+	*room = *room ? *room * 2 : 8;
+	return or_die(reallocarray(take_v, *room, size));
+}
+
 char *cs_strdup(const char *s)
 {
 	return or_die(strdup(s));

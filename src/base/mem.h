@@ -13,6 +13,8 @@
 
 void *cs_calloc(size_t n, size_t size) __attribute__((returns_nonnull));
 #define cs_new(type) ((type *)cs_calloc(1, sizeof(type)))
+/* Twice the room, or the first few, for elements of this size; their number has a limit of its own. */
+void *cs_grow(void *take_v, size_t *room, size_t size) __attribute__((returns_nonnull));
 char *cs_strdup(const char *s) __attribute__((returns_nonnull));
 char *cs_strndup(const char *s, size_t n) __attribute__((returns_nonnull));
 char *cs_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));

@@ -165,6 +165,8 @@ static bool range(struct braces *b, struct list *l, size_t lo, size_t hi)
 		if (b->v[i].c == OTHER || strchr("{},", b->v[i].c))
 			rd_fail(b->r, CS_E_UNSUPPORTED, b->r->s.pos, "braces with \"..\" around something else than letters or numbers");
 	add_range(b, &dummy, lo, hi);
+	if (!dummy.first)
+		return false;
 	if (dummy.first->len > 32 || dummy.first->next) {
 		if (strspn(dummy.first->text, "0123456789.+-") == dummy.first->len)
 			rd_fail(b->r, CS_E_UNSUPPORTED, b->r->s.pos, "a sequence with large numbers");

@@ -26,12 +26,8 @@ static void add_reason(struct walk *w, const struct arg *a, const char *fmt, va_
 		if (w->reason_hash[i] == hash) /* two that look alike to it: one is enough to be uncertain */
 			return;
 	cs_escape_to(shown, sizeof shown, text);
-	if (v->n_reasons == w->room_reasons) {
-		w->room_reasons = w->room_reasons ? w->room_reasons * 2 : 8;
-		v->reasons = realloc(v->reasons, w->room_reasons * sizeof *v->reasons); /* NOLINT(bugprone-suspicious-realloc-usage) */
-		if (!v->reasons)
-			abort();
-	}
+	if (v->n_reasons == w->room_reasons)
+		v->reasons = cs_grow(v->reasons, &w->room_reasons, sizeof *v->reasons);
 	w->reason_hash[v->n_reasons] = hash;
 	v->reasons[v->n_reasons++] = (struct sh_reason){ .text = cs_strdup(shown), .at = a ? a->at : 0, .len = a ? a->len : 0 };
 }
@@ -75,12 +71,8 @@ void effect_add(struct walk *w, enum sh_effect_kind kind, const char *object, co
 		free(v->effects[v->n_effects].object);
 		free(v->effects[v->n_effects].by);
 	}
-	if (v->n_effects == w->room_effects) {
-		w->room_effects = w->room_effects ? w->room_effects * 2 : 8;
-		v->effects = realloc(v->effects, w->room_effects * sizeof *v->effects); /* NOLINT(bugprone-suspicious-realloc-usage) */
-		if (!v->effects)
-			abort();
-	}
+	if (v->n_effects == w->room_effects)
+		v->effects = cs_grow(v->effects, &w->room_effects, sizeof *v->effects);
 	w->effect_hash[v->n_effects] = hash;
 	v->effects[v->n_effects++] = (struct sh_effect){ .kind = kind, .object = cs_strdup(object), .by = cs_strdup(by), .at = a ? a->at : 0,
 							 .len = a ? a->len : 0, .forbidden = forbidden != NULL, .why = forbidden };

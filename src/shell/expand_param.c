@@ -65,7 +65,7 @@ bool arg_number(const struct arg *a, long *ret)
 {
 	char *end;
 
-	if (a->known != SH_LITERAL || !*a->text)
+	if (a->known != SH_LITERAL || !a->text || !*a->text)
 		return false;
 	*ret = strtol(a->text, &end, 10);
 	return !*end;
@@ -99,8 +99,11 @@ struct value value_text(struct walk *w, const char *t)
 
 static struct value one_value(struct walk *w, struct state *s, const struct sh_word *word)
 {
-	struct arg a = word ? expand_one(w, s, word) : (struct arg){ .text = keep_text(w->mem, "", 0), .known = SH_LITERAL };
+	struct arg a;
 
+	if (!word)
+		return value_of(w, "", 0);
+	a = expand_one(w, s, word);
 	return a.known == SH_LITERAL ? value_of(w, a.text, strlen(a.text)) : value_unknown();
 }
 

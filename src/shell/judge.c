@@ -77,7 +77,7 @@ void judge_role(struct walk *w, struct state *s, const struct args *a, size_t fi
 			(void)walk_text(w, &sub, t, strlen(t), at.at, at.len, in);
 			break;
 		}
-		if (f->known != SH_LITERAL) {
+		if (f->known != SH_LITERAL || !f->text) {
 			effect_add(w, SH_EFFECT_EXECUTE, "", by, &at, NULL);
 			uncertain(w, &at, "%s: what the shell would run is not known here", by);
 			break;

@@ -113,7 +113,7 @@ static struct outcome walk_pipe(struct walk *w, struct state *s, const struct sh
 static struct outcome walk_if(struct walk *w, struct state *s, const struct sh_command *c, const struct value *in)
 {
 	struct state before;
-	struct outcome o = { .status = -1 };
+	struct outcome o;
 	bool some = false;
 
 	for (const struct sh_command *x = c->child; x; x = x->next ? x->next->next : NULL) {
@@ -122,12 +122,12 @@ static struct outcome walk_if(struct walk *w, struct state *s, const struct sh_c
 		if (!x->next) { /* else */
 			before = state_copy(w, s);
 			o = walk_command(w, &before, x, in);
-			if (some)
+			if (some) {
 				state_join(w, s, &before);
-			else
-				*s = before;
-			o.stops = o.stops && !some;
-			return some ? (struct outcome){ .status = -1 } : o;
+				break;
+			}
+			*s = before;
+			return o;
 		}
 		cond = walk_command(w, s, x, in);
 		if (cond.stops)

@@ -116,7 +116,7 @@ static void double_quoted(struct reader *r, struct build *b)
 static bool quotes(struct reader *r, struct build *b)
 {
 	size_t pos = r->s.pos;
-	int c = r->s.t[pos];
+	int c = (unsigned char)r->s.t[pos];
 	bool dollar = c == '$';
 
 	if (dollar)
