@@ -336,7 +336,7 @@ static void kept_type(struct scope *s, const struct rl_term *t, struct rl_type *
 static void own_result_type(struct scope *s, const struct rl_term *t, struct rl_type *ret)
 {
 	rl_type_any(ret, TY_ANY);
-	if (s->event->event == RL_EV_CALL)
+	if (!s->event || s->event->event == RL_EV_CALL)
 		rl_fail(s->p, t->pos, "a call has no result yet; write ok(...) or fail(...)");
 	else if (s->event->event == RL_EV_OK) /* what a tool says when it fails has no schema */
 		result_type(s, s->call, t->path, t->steps, t->pos, ret);

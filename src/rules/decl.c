@@ -66,8 +66,11 @@ void rl_skip_statement(struct parser *p)
 
 static void put(struct parser *p, struct json *object, const char *key, const struct json *value)
 {
-	struct json_member *m = (struct json_member *)object->members;
+	struct json_member *m;
 
+	if (!object)
+		return; /* schema_new() had no memory, and said so */
+	m = (struct json_member *)object->members;
 	m = rl_grow(p, m, object->n, sizeof *m);
 	if (p->failed || !value)
 		return;

@@ -341,7 +341,7 @@ static bool event_kind(const struct parser *p, enum rl_event *ret)
 	static const char *const names[] = { [RL_EV_USER] = "user", [RL_EV_CONFIRM] = "confirm", [RL_EV_CALL] = "call", [RL_EV_OK] = "ok", [RL_EV_FAIL] = "fail" };
 
 	for (enum rl_event e = RL_EV_USER; e <= RL_EV_FAIL; e++)
-		if (rl_is_word(p, names[e]) && (e < RL_EV_CALL || next_is(p, '('))) {
+		if ((e < RL_EV_CALL || next_is(p, '(')) && rl_is_word(p, names[e])) {
 			*ret = e;
 			return true;
 		}
@@ -520,7 +520,7 @@ static struct rl_term *parse_set(struct parser *p, struct rl_pos pos)
 		rl_fail(p, pos, "an empty set; nothing is in it");
 	rl_expect(p, '}', "after the set");
 	set = rl_get(p, 1, sizeof *set);
-	if (p->failed)
+	if (p->failed || !t || !set)
 		return NULL;
 	*set = (struct json){ .type = JSON_ARRAY, .n = n, .items = items };
 	t->value = set;
@@ -600,7 +600,7 @@ static struct rl_term *parse_session(struct parser *p, struct rl_pos pos)
 	rl_expect(p, '.', "and a name after `session`");
 	if (!p->failed && p->tok.kind != TK_NAME)
 		rl_fail(p, p->tok.pos, "expected a name after `session.`");
-	if (p->failed)
+	if (p->failed || !t)
 		return NULL;
 	t->name = p->tok.text;
 	rl_next(p);
@@ -617,7 +617,7 @@ static struct rl_term *parse_result(struct parser *p, struct rl_pos pos)
 			"; an argument of that name is `args.result`");
 	rl_next(p);
 	add_steps(p, &path, /* computed= */ true);
-	if (p->failed)
+	if (p->failed || !t)
 		return NULL;
 	t->path = path.steps;
 	t->steps = path.n;
@@ -661,7 +661,7 @@ static struct item parse_prefix(struct parser *p, enum rl_op op)
 
 	rl_next(p);
 	i = parse(p, BP_PREFIX);
-	if (!want_formula(p, &i))
+	if (!want_formula(p, &i) || !f)
 		return (struct item){ 0 };
 	f->a = i.f;
 	return of_formula(f, deeper(p, &i, &i));
@@ -682,7 +682,7 @@ static struct item parse_quantifier(struct parser *p, enum rl_op op)
 		rl_fail(p, p->tok.pos, "`%s` is a variable already; choose another name", p->tok.text);
 	if (p->n_locals >= RL_MAX_LOCALS)
 		rl_fail_limit(p, p->tok.pos, "more than %d of `all` and `any` in one another", RL_MAX_LOCALS);
-	if (p->failed)
+	if (p->failed || !f)
 		return (struct item){ 0 };
 	f->var = p->n_locals;
 	f->local = p->tok.text;
@@ -696,7 +696,9 @@ static struct item parse_quantifier(struct parser *p, enum rl_op op)
 	body = parse(p, BP_OR);
 	p->n_locals--;
 	f->a = want_formula(p, &body);
-	return p->failed ? (struct item){ 0 } : of_formula(f, deeper(p, &over, &body));
+	if (p->failed)
+		return (struct item){ 0 };
+	return of_formula(f, deeper(p, &over, &body));
 }
 
 static struct item parse_present(struct parser *p)
@@ -710,7 +712,7 @@ static struct item parse_present(struct parser *p)
 	pos = p->tok.pos;
 	path = parse_path(p);
 	rl_expect(p, ')', "after the argument");
-	if (p->failed)
+	if (p->failed || !f)
 		return (struct item){ 0 };
 	f->l = arg_term(p, pos, &path);
 	return of_formula(f, 1);
@@ -724,7 +726,7 @@ static struct item parse_seq(struct parser *p)
 	rl_next(p);
 	rl_expect(p, '(', "after `seq`");
 	do {
-		if (p->failed)
+		if (p->failed || !f)
 			return (struct item){ 0 };
 		seq = rl_grow(p, seq, f->n_seq, sizeof *seq);
 		if (!p->failed)
@@ -786,7 +788,7 @@ static struct item parse_constant(struct parser *p, struct rl_pos pos)
 		return (struct item){ 0 };
 	t = term_new(p, RL_T_CONST, pos);
 	value = rl_get(p, 1, sizeof *value);
-	if (p->failed)
+	if (p->failed || !t || !value)
 		return (struct item){ 0 };
 	*value = v;
 	t->value = value;
@@ -989,7 +991,9 @@ static struct item chain(struct parser *p, const struct item *left, const struct
 		if (next.depth > deepest.depth)
 			deepest = next;
 	}
-	return p->failed ? (struct item){ 0 } : of_formula(balanced(p, (enum rl_op)in->op, v, n), deeper(p, left, &deepest));
+	if (p->failed)
+		return (struct item){ 0 };
+	return of_formula(balanced(p, (enum rl_op)in->op, v, n), deeper(p, left, &deepest));
 }
 
 static struct item parse(struct parser *p, int least)

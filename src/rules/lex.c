@@ -53,7 +53,7 @@ void rl_warn(struct parser *p, struct rl_pos pos, const char *fmt, ...)
 		if (v[n - 1 - i].line == pos.line && !strcmp(v[n - 1 - i].text, text))
 			return;
 	v = rl_grow(p, v, p->r->n_warnings, sizeof *v);
-	if (p->failed)
+	if (p->failed || !v)
 		return;
 	p->r->warnings = v;
 	v += p->r->n_warnings++;
@@ -399,7 +399,7 @@ static void lex_punct(struct parser *p)
 		return;
 	}
 	step(p);
-	p->tok.op = c;
+	p->tok.op = (unsigned char)c;
 	finish(p, TK_PUNCT, from);
 }
 

@@ -424,7 +424,7 @@ static bool copy_values(struct rules_monitor *to, const struct rl_values *from)
 	}
 	if (v->heads)
 		memcpy(v->heads, from->heads, from->n_heads * sizeof *v->heads);
-	for (uint32_t i = 0; i < from->used; i++) {
+	for (uint32_t i = 0; v->items && i < from->used; i++) {
 		v->items[i] = from->items[i];
 		if (!v->items[i].v)
 			continue;

@@ -289,7 +289,7 @@ void rl_keep_init(struct rules_monitor *m, uint32_t keep);
 void rl_keep_done(struct rules_monitor *m, uint32_t keep);
 bool rl_keep_copy(struct rules_monitor *to, const struct rules_monitor *from, uint32_t keep);
 void rl_keep_event(struct rl_eval *e, uint32_t keep, const struct rules_event *ev);
-const struct json *rl_keep_value(struct rl_eval *e, const struct rl_term *t);
+const struct json *rl_keep_value(struct rl_eval *e, const struct rl_term *asked);
 
 /* monitor.c */
 /* The numbers of the values of `vars`; RL_IS_TRUE if all are known to some table, RL_IS_FALSE if one is not, RL_IS_UNKNOWN if

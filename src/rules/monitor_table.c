@@ -17,7 +17,7 @@ void *rl_resize(struct rl_mem *mem, void *p, size_t old, size_t size)
 
 	if (size > old && (mem->used > mem->max || size - old > mem->max - mem->used))
 		return NULL;
-	new = realloc(p, size);
+	new = p ? realloc(p, size ? size : 1) : malloc(size ? size : 1);
 	if (!new)
 		return NULL;
 	mem->used += size - old;

@@ -79,7 +79,7 @@ static void parse_forall(struct parser *p, struct rl_rule *rule)
 
 static struct rl_formula *unary(struct parser *p, enum rl_op op, const struct rl_formula *a)
 {
-	struct rl_formula *f = p->failed ? NULL : rl_formula_new(p, op, a->pos);
+	struct rl_formula *f = p->failed || !a ? NULL : rl_formula_new(p, op, a->pos);
 
 	if (f)
 		f->a = a;
@@ -88,7 +88,7 @@ static struct rl_formula *unary(struct parser *p, enum rl_op op, const struct rl
 
 static struct rl_formula *binary(struct parser *p, enum rl_op op, const struct rl_formula *a, const struct rl_formula *b)
 {
-	struct rl_formula *f = p->failed ? NULL : rl_formula_new(p, op, a->pos);
+	struct rl_formula *f = p->failed || !a ? NULL : rl_formula_new(p, op, a->pos);
 
 	if (f) {
 		f->a = a;

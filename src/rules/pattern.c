@@ -259,9 +259,9 @@ static struct pat_node *parse_class(struct reader *r)
 {
 	const char *open = r->at - 1;
 	struct ranges set = { 0 };
-	bool not = *r->at == '^';
+	bool inverted = *r->at == '^';
 
-	r->at += not;
+	r->at += inverted;
 	if (*r->at == ']') {
 		fail(r, CS_E_INVALID, open, "an empty class; a ] in a class is written \\]");
 		return NULL;
@@ -273,7 +273,7 @@ static struct pat_node *parse_class(struct reader *r)
 	if (r->failed)
 		return NULL;
 	r->at++;
-	if (not)
+	if (inverted)
 		invert(r, &set);
 	return class_node(r, &set);
 }
@@ -417,7 +417,7 @@ static struct pat_node *parse_list(struct reader *r, enum pat_kind kind)
 {
 	struct pat_node *n = node_new(r, kind);
 	const struct pat_node **kids = NULL;
-	uint32_t cap = 0;
+	uint32_t cap = 0, count = 0;
 
 	while (!r->failed) {
 		const struct pat_node *kid;
@@ -425,16 +425,16 @@ static struct pat_node *parse_list(struct reader *r, enum pat_kind kind)
 		if (kind == PAT_CAT && (!*r->at || *r->at == '|' || *r->at == ')'))
 			break;
 		kid = kind == PAT_CAT ? parse_repeat(r) : parse_list(r, PAT_CAT);
-		if (!r->failed && n->n == cap) {
+		if (!r->failed && count == cap) {
 			const struct pat_node **wider = get(r, cap = cap ? cap * 2 : 4, sizeof *wider);
 
-			if (wider && n->n)
-				memcpy(wider, kids, n->n * sizeof *wider);
+			if (wider && count)
+				memcpy(wider, kids, count * sizeof *wider);
 			kids = wider;
 		}
 		if (r->failed)
 			return NULL;
-		kids[n->n++] = kid;
+		kids[count++] = kid;
 		n->chars |= kid->chars;
 		if (kind == PAT_ALT && *r->at != '|')
 			break;
@@ -442,10 +442,11 @@ static struct pat_node *parse_list(struct reader *r, enum pat_kind kind)
 	}
 	if (r->failed)
 		return NULL;
-	if (n->n == 1)
+	if (count == 1)
 		return (struct pat_node *)kids[0];
-	if (!n->n)
+	if (!count)
 		n->kind = PAT_EMPTY;
+	n->n = count;
 	n->kids = kids;
 	return n;
 }
