@@ -205,7 +205,7 @@ static struct tv in(const struct scope *s, const struct rl_formula *f)
 		return tools_where(s, tool_has_effect, const_text(f->l));
 	if (f->r->kind == RL_T_FROM && const_text(f->l))
 		return asked_from(s, f->r, const_text(f->l));
-	if (!json_is(set, JSON_ARRAY))
+	if (!set || set->type != JSON_ARRAY)
 		return in_value(s, f);
 	if (f->l->kind == RL_T_FROM)
 		return from_within(s, f);

@@ -193,9 +193,9 @@ struct val val_named(struct enc *e, const struct val *v);
 ex val_equal(struct enc *e, const struct val *a, const struct val *b); /* given that both are there */
 ex val_compare(struct enc *e, const char *op, const struct val *a, const struct val *b); /* given that both are numbers */
 
-/* What was worked out before: (thing, position, binding). */
-const struct tv *memo_get(struct enc *e, const void *thing, int at, int binding);
-struct tv memo_put(struct enc *e, const void *thing, int at, int binding, struct tv value);
+/* What was worked out before: (what, position, binding). */
+const struct tv *memo_get(struct enc *e, const void *what, int at, int binding);
+struct tv memo_put(struct enc *e, const void *what, int at, int binding, struct tv value);
 
 /* Room for one more after n. */
 bool enc_grow(struct enc *e, void **v, uint32_t n, uint32_t *cap, size_t size);

@@ -167,9 +167,8 @@ static void write_ratio(struct cs_buf *b, unsigned long long num, unsigned long 
 		return;
 	cs_buf_char(b, '.');
 	for (int i = 0; i < 15 && rest && rest < (1ULL << 60); i++) {
-		rest *= 10;
-		cs_buf_fmt(b, "%llu", rest / den);
-		rest %= den;
+		cs_buf_fmt(b, "%llu", rest * 10 / den);
+		rest = rest * 10 % den;
 	}
 }
 

@@ -203,11 +203,16 @@ static void add_class(struct enc *e, const char *name)
 /* The names that a provenance is compared with. */
 static void collect_classes(struct enc *e, const struct rl_term *from, const struct rl_term *with)
 {
+	const char *name;
+
 	if (!from || !with || from->kind != RL_T_FROM)
 		return;
-	if (const_text(with))
-		add_class(e, const_text(with));
-	for (uint32_t i = 0; with->kind == RL_T_SET && i < with->value->n; i++)
+	name = const_text(with);
+	if (name)
+		add_class(e, name);
+	if (with->kind != RL_T_SET)
+		return;
+	for (uint32_t i = 0; i < with->value->n; i++)
 		if (json_str(&with->value->items[i]))
 			add_class(e, json_str(&with->value->items[i]));
 }

@@ -106,7 +106,7 @@ bool enc_steps(struct enc *e, uint32_t n)
 		for (uint32_t i = 0; e->steps && i < e->n_slots; i++)
 			e->slots[i].at = cs_arena_get(&e->arena, PROVE_DEPTH_MAX + 1, sizeof *e->slots[i].at);
 	}
-	while (!e->arena.over && e->n_steps < n && n <= PROVE_DEPTH_MAX) {
+	while (e->steps && !e->arena.over && e->n_steps < n && n <= PROVE_DEPTH_MAX) {
 		if (!declare_step(e, e->n_steps))
 			break;
 		slots_declare(e, e->n_steps);
