@@ -117,7 +117,7 @@ void budget_check(struct gate *g, const struct gate_probe *p, struct gate_answer
 			   (unsigned long long)b->calls);
 	if (most->tokens && b->tokens + p->call->tokens > most->tokens)
 		gate_raise(ret, RULES_DENY, "budget", "end the session", "the tokens of this session are used up (%llu of %llu)",
-			   (unsigned long long)(b->tokens + p->call->tokens), (unsigned long long)most->tokens);
+			   (unsigned long long)b->tokens + p->call->tokens, (unsigned long long)most->tokens);
 	if (most->time_ms && g->t_ms - g->t_first > most->time_ms)
 		gate_raise(ret, RULES_DENY, "budget", "end the session", "the session is older than %llu s",
 			   (unsigned long long)most->time_ms / 1000);

@@ -222,4 +222,4 @@ void gate_at(struct gate *g, uint64_t t_ms);
 void gate_grant(struct gate *g, const struct gate_call *c, const struct gate_tool *t, int step);
 struct gate_flight *gate_flight_find(struct gate *g, const char *id);
 /* A result as a value: a string that is JSON, YAML or lines becomes what it says. */
-const struct json *gate_structure(struct cs_arena *a, enum gate_format format, const struct json *result);
+const struct json *gate_structure(struct cs_arena *a, enum gate_format format, const struct json *v);

@@ -64,11 +64,7 @@ void origin_free(struct origin *o)
 
 static void *dup_bytes(const void *p, size_t n)
 {
-	void *to = n ? cs_calloc(1, n) : NULL;
-
-	if (n)
-		memcpy(to, p, n);
-	return to;
+	return p && n ? memcpy(cs_calloc(1, n), p, n) : NULL;
 }
 
 struct origin *origin_fork(const struct origin *o)

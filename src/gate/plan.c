@@ -146,7 +146,7 @@ static int read_step(struct gate *g, struct plan *p, size_t i, const struct json
 	}
 	s->n_args = args ? args->n : 0;
 	s->args = cs_arena_get(&p->arena, s->n_args, sizeof *s->args);
-	for (size_t k = 0; s->args && k < s->n_args; k++)
+	for (size_t k = 0; args && s->args && k < s->n_args; k++)
 		if (!read_arg(p, i, &args->members[k], &s->args[k])) {
 			snprintf(why, size, "step %zu: %s: a reference is $user, ? or $STEP.field with an earlier step", i + 1,
 				 args->members[k].key);

@@ -22,6 +22,6 @@ void plan_submit(struct gate *g, const struct json *event, struct cs_buf *answer
 void plan_free(struct plan *p);
 /* Which step this call is; raises the answer if it is none, or departs from it. That a value is what the plan named does not
  * make its source better: the origin of sinks is asked about all the same. */
-void plan_hold(struct gate *g, struct gate_probe *p, struct gate_answer *ret);
+void plan_hold(struct gate *g, struct gate_probe *q, struct gate_answer *ret);
 void plan_note(struct gate *g, int step);                               /* it was let through */
 void plan_result(struct gate *g, int step, bool ok, const struct json *result);

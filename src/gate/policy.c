@@ -41,7 +41,7 @@ static int one_of(struct reading *r, const struct json *v, const char *what, con
 	char list[128] = "", given[80] = "", shown[60];
 	size_t n = 0;
 
-	for (; words[n].name && n < 16; n++) {
+	for (; n < 16 && words[n].name; n++) {
 		if (s && !strcmp(words[n].name, s)) {
 			*ret = words[n].value;
 			return 0;

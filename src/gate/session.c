@@ -217,7 +217,7 @@ void gate_check(struct gate *g, const struct gate_call *c, struct gate_answer *r
 		gate_judge(g, &p, ret);
 	if (ret->verdict != RULES_DENY && call.id && !(f = flight_new(g, &call, p.tool, GATE_ASKED)))
 		gate_raise(ret, RULES_DENY, "protocol", "send less", "the arguments are too large to be kept");
-	if (ret->verdict == RULES_DENY)
+	if (ret->verdict == RULES_DENY || !p.tool)
 		count_denial(g, ret);
 	else if (ret->verdict != RULES_ASK)
 		gate_grant(g, &call, p.tool, p.step);

@@ -139,7 +139,7 @@ static const struct gate_role *find_role(const struct gate_policy *p, const char
 
 bool gate_role_known(const struct gate_policy *p, const char *role)
 {
-	return find_role(p, role) || (p->n_roles == 0 && !strcmp(role, "default"));
+	return find_role(p, role) || (p->n_roles == 0 && role && !strcmp(role, "default"));
 }
 
 /* Where there are roles, both the policy and the role must agree; the stricter counts. */

@@ -101,12 +101,9 @@ static const char *host_of(struct cs_arena *a, const char *object)
 	size_t n;
 
 	s = s ? s + 3 : object;
-	n = strcspn(s, "/?#");
-	at = memrchr(s, '@', n);
-	if (at) {
-		n -= (size_t)(at + 1 - s);
+	at = memrchr(s, '@', strcspn(s, "/?#"));
+	if (at)
 		s = at + 1;
-	}
 	if (*s == '[')
 		n = strcspn(s, "]") + 1;
 	else
