@@ -67,15 +67,15 @@ static void answer(struct box *b, struct stream *s, const struct sockaddr_in *to
 	reply(b, s, to, msg, dns_answer(q, rcode, a, a ? 1 : 0, TTL, msg));
 }
 
-static void drop_ask(struct ask *a)
+static void drop_ask(struct box *b, struct ask *a)
 {
-	struct ask **at = &a->box->asks;
+	struct ask **at = &b->asks;
 
 	while (*at && *at != a)
 		at = &(*at)->next;
 	if (*at) {
 		*at = a->next;
-		a->box->n_asks--;
+		b->n_asks--;
 	}
 	if (a->stream)
 		a->stream->ask = NULL;
@@ -106,7 +106,7 @@ static void resolved(const struct resolved *r, void *arg)
 		else
 			answer_host(a->box, s, &a->from, &q, a->host);
 	}
-	drop_ask(a);
+	drop_ask(a->box, a);
 }
 
 /* Tokens: a burst, then so many in a second. */
@@ -279,7 +279,7 @@ static void close_stream(struct stream *s)
 	loop_untimer(s->box->edge->loop, &s->timer);
 	close(fd);
 	if (s->ask)
-		drop_ask(s->ask);
+		drop_ask(s->box, s->ask);
 	loop_defer(s->box->edge->loop, free_stream, s);
 }
 
@@ -355,7 +355,7 @@ void ask_end(struct box *b)
 	while (b->streams)
 		close_stream(b->streams);
 	while (b->asks)
-		drop_ask(b->asks);
+		drop_ask(b, b->asks);
 	loop_unwatch(b->edge->loop, &b->udp);
 	loop_unwatch(b->edge->loop, &b->tcp);
 	for (int i = 0; i < 2; i++)

@@ -255,9 +255,10 @@ static void make_room(struct resolver *r)
 		k = k->newer;
 	if (r->n_cache < CACHE_MAX || !k)
 		return;
-	for (at = bucket(r, k->name); *at != k; at = &(*at)->next)
+	for (at = bucket(r, k->name); *at && *at != k; at = &(*at)->next)
 		;
-	*at = k->next;
+	if (*at)
+		*at = k->next;
 	unlink_use(r, k);
 	r->n_cache--;
 	free(k);

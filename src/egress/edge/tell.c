@@ -54,13 +54,15 @@ void tell_event(struct box *b, const struct event *e)
 	struct timespec now;
 	struct cs_json j;
 	char addr[64];
+	long ms;
 
 	if (b->log < 0)
 		return;
 	clock_gettime(CLOCK_REALTIME, &now);
+	ms = now.tv_nsec / 1000000;
 	cs_json_begin(&j, &text, false);
 	cs_json_object(&j, NULL);
-	cs_json_num(&j, "time", (double)now.tv_sec + (double)(now.tv_nsec / 1000000) / 1000);
+	cs_json_num(&j, "time", (double)now.tv_sec + (double)ms / 1000);
 	cs_json_str(&j, "sandbox", b->id);
 	cs_json_str(&j, "event", e->what);
 	if (e->name)
