@@ -131,7 +131,7 @@ int cmd_net(int argc, char **argv)
 	if (r >= 0)
 		r = session_net_call(words.v[0], request, &reply, &err);
 	r = r < 0 ? cli_usage_error(&err) : answer(&reply);
-	if (r == 0 && strncmp(request, "show", 4))
+	if (r == 0 && request && strncmp(request, "show", 4))
 		say_note("%s: %s, until it ends", words.v[0], request);
 	cs_strv_done(&words);
 	return r;

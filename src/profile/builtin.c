@@ -11,7 +11,6 @@ struct builtin {
 	const char *text; /* the YAML it came from */
 	const char *name, *description, *extends;
 	const char *read, *write, *hide, *protect, *allow, *pass, *set;
-	bool locked;
 	enum profile_isolation isolation;
 	enum profile_workspace workspace;
 	enum profile_proc proc;
@@ -23,6 +22,7 @@ struct builtin {
 	uint64_t commit_age, commit_size;
 	struct profile_limits limits;
 	protection_set require;
+	bool locked;
 };
 
 static const struct builtin builtins[] = {

@@ -392,7 +392,7 @@ int profile_read_file(const char *path, const struct load *up, struct profile *r
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(PROFILE_MAX_BYTES);
 	CS_FD int fd = -1;
 	char shown[192];
-	struct load self;
+	struct load self = { 0 };
 	int r = open_profile(path, up, &self, &fd, err);
 
 	if (r < 0)

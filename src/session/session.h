@@ -169,8 +169,8 @@ void session_spec_done(struct session_spec *s);
 /* hide.c: names below dir that match the profile's patterns, as absolute paths. Sets *ret_partly
  * when the search was cut short. */
 int session_find_hidden(const char *dir, const struct cs_strv *patterns, struct cs_strv *ret, bool *ret_partly, struct cs_err *err);
-/* closed.c: what below dir not everybody may read, as absolute paths; likewise. */
-void session_find_closed(const char *dir, struct cs_strv *ret, bool *ret_partly);
+/* closed.c: what below path not everybody may read, as absolute paths; likewise. */
+void session_find_closed(const char *path, struct cs_strv *ret, bool *ret_partly);
 
 /* ---- registry.c ---- */
 struct session_entry {

@@ -219,7 +219,7 @@ static const char *map_text(char text[64], unsigned inside, unsigned outside, bo
 	int n = snprintf(text, 64, "%u %u 1\n", inside, outside);
 
 	if (wide)
-		snprintf(text + n, 64 - (size_t)n, "1 %u %u\n", block + 1, NATIVE_BLOCK - 1);
+		snprintf(text + n, 64 - (size_t)n, "1 %u %u\n", block + 1, NATIVE_BLOCK - 1u);
 	return text;
 }
 
