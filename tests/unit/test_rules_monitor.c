@@ -305,6 +305,29 @@ TEST(bytes_have_a_limit)
 }
 
 /* Tuples that are as if they had never been are forgotten. */
+/* Wherever the memory ends, nothing is freed twice or counted wrongly: the end of the monitor would tell. */
+TEST(bytes_may_end_anywhere)
+{
+	struct rules_limits l = { 0 };
+	uint64_t enough;
+	struct run c;
+
+	begin(&c, "rule a: forall o. forbid get(id=o) unless count(previously once call(refund(order=o))) == 3;\n");
+	enough = rules_monitor_bytes(c.m) + 2000;
+	for (l.bytes = 1; l.bytes < enough; l.bytes++) {
+		rules_monitor_free(c.m);
+		c.m = rules_monitor_new(c.r, &l);
+		if (!c.m)
+			continue;
+		note(&c, RULES_EV_CALL, "refund", "{\"order\": \"1\", \"amount\": 1}", NULL);
+		note(&c, RULES_EV_CALL, "refund", "{\"order\": \"2\", \"amount\": 1}", NULL);
+		T_INT(asked(&c, "get", "{\"id\": \"1\"}"), RULES_DENY);
+		cs_arena_reset(&c.a);
+	}
+	T_TRUE(c.m != NULL);
+	end(&c);
+}
+
 TEST(state_does_not_grow_with_the_trace)
 {
 	struct run c;
