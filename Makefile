@@ -217,9 +217,10 @@ LINT_PKGS := clang-tidy cppcheck shellcheck
 lint: $(GEN)
 	@scripts/install-deps $(PKGS) $(LINT_PKGS)
 	scripts/check-layers
-	@echo 'gcc -fanalyzer'; for f in $(SRCS) $(EDGE_SRCS); do $(CC) $(filter-out -MMD -MP,$(BASEFLAGS)) -O2 -fanalyzer -Werror -c $$f -o /dev/null || bad=1; done; [ -z "$$bad" ]
-	@echo clang-tidy; clang-tidy --quiet --warnings-as-errors='*' $(SRCS) $(EDGE_SRCS) -- -std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION='""' -Isrc -Ibuild 2>/dev/null
-	@echo cppcheck; cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem \
+	@echo 'gcc -fanalyzer'; printf '%s\n' $(SRCS) $(EDGE_SRCS) | xargs -P "$$(nproc)" -I% $(CC) $(filter-out -MMD -MP,$(BASEFLAGS)) -O2 -fanalyzer -Werror -c % -o /dev/null
+	@echo clang-tidy; printf '%s\n' $(SRCS) $(EDGE_SRCS) | xargs -P "$$(nproc)" -n 8 sh -c 'clang-tidy --quiet --warnings-as-errors="*" "$$@" -- \
+		-std=gnu17 -D_GNU_SOURCE -DCAISSON_VERSION=\"\" -Isrc -Ibuild 2>/dev/null' clang-tidy
+	@echo cppcheck; cppcheck --quiet -j "$$(nproc)" --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem \
 		-D__x86_64__ -DCAISSON_VERSION='""' -Isrc -Ibuild src
 	@echo shellcheck; shellcheck --severity=warning $$(grep -lE '^#!/bin/(ba)?sh' -r scripts packaging tests/integration tests/escape tests/compat tests/clients bench) tests/run .ci/run
 
