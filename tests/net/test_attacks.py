@@ -116,6 +116,70 @@ def _(m):
             check(s.recv(99).startswith(b"at "), f"control: {f}")
 
 
+# What is probed, and what is said of it.
+BARE = [(METADATA, "metadata"), (PRIVATE, "a private address"), (CGNAT, "carrier"), ("169.254.7.7", "a link-local address"), ("192.0.2.1", "a reserved address"),
+        (PUBLIC, "rules for names do not hold for bare addresses"), ("10.99.0.1", "a private address"), ("198.41.0.4", "bare addresses"), (PRIVATE6, "a private address"),
+        (METADATA6, "metadata"), (PUBLIC6, "bare addresses"), ("64:ff9b::a9fe:a9fe", "metadata")]
+
+
+def place(a, port):
+    return f"[{a}]:{port}" if ":" in a else f"{a}:{port}"
+
+
+def bare_probes(m, flags, ports=(80, 443, 8080), off=None):
+    """Each address on each port; answers, and what summary, result and log have for each."""
+    log = os.path.join(m.fresh("log"), "log")
+    probes = [(a, why, p) for a, why in BARE for p in ports]
+    r = m.inside(["--net-log", log, *flags], [direct(a, p, together=True) for a, _, p in probes], off=off)
+    with open(log) as f:
+        events = [json.loads(x) for x in f]
+    told = {x["what"]: x for x in r.network["refusals"] if x["kind"] == "connect"}
+    logged = {x["name"]: x for x in events if x["event"] == "refuse"}
+    return r, probes, told, logged
+
+
+@test("a bare address cannot be probed unseen, on ports that rules open for names either")
+def _(m):
+    for flags in (allow("four.example.com"), allow("*"), allow("four.example.com", "10.78.0.0/16")):
+        r, probes, told, logged = bare_probes(m, flags)
+        for (a, why, p), answer in zip(probes, r.answers):
+            at = place(a, p)
+            refused(answer, at)
+            check(at in told and why in told[at]["reason"] and told[at]["count"] == 1, f"{flags} {at}: in the result: {told.get(at)}")
+            equal(told[at]["fix"].replace("'", ""), "--allow " + (f"[{a}/128]:{p}" if ":" in a else f"{a}/32:{p}"), f"{at}: what would allow it")
+            check(at in logged and why in logged[at]["reason"], f"{flags} {at}: in the log: {logged.get(at)}")
+        holds(r.err, f"refused: connect {METADATA}:80 (by network): ", "the summary")
+    # Controls: with the check left out it is as unseen as it was, somebody is there, and a rule with that very address leads to them.
+    r, probes, told, logged = bare_probes(m, allow("four.example.com"), ports=(80, 443), off="bare")
+    equal((told, logged), ({}, {}), "control: unseen")
+    for answer in r.answers:
+        refused(answer, "and refused all the same")
+    for a, _ in BARE:
+        if a not in ("10.99.0.1", "198.41.0.4"):  # this host listens on another port
+            socket.create_connection((a, 80), 5).close()
+    r = m.inside(allow(f"{METADATA}:80"), [http(METADATA, host=METADATA)])
+    holds(got(r.answers[0]), "HTTP/1.1 200", "control: by a rule with that very address")
+    equal(r.refusals, [], "and nothing is refused")
+
+
+@test("a bare address that a rule came to cover while it runs is told once, and one that stands for nobody is told")
+def _(m):
+    with m.live(*allow("four.example.com")) as box:
+        box.ask(**direct(PRIVATE, 80))
+        equal(box.net("allow", "10.77.0.0/16:5432").status, 0, "a rule for its network")
+        box.ask(**direct("10.77.0.6", 80))
+        equal(got(box.ask(**direct("10.77.0.6", 5432))), "at 10.77.0.6 5432\n", "what is allowed now")
+        for a in ("198.18.77.77", "::127.0.0.1"):
+            refused(box.ask(**direct(a, 80)), a)
+        for a in ("127.0.0.1", "::1"):
+            refused(box.ask(**direct(a, 80)), a)
+        box.proc.stdin.close()
+        box.proc.stdin = None
+        r = box.end()
+    told = {x["what"]: x["count"] for x in r.network["refusals"]}
+    equal(told, {f"{PRIVATE}:80": 1, "10.77.0.6:80": 1, "198.18.77.77:80": 1, "[::7f00:1]:80": 1}, f"what was refused {r.err}")
+
+
 @test("loopback inside is the sandbox's own, in every form")
 def _(m):
     forms = ["127.0.0.1", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "localhost", "::1", "::ffff:127.0.0.1", "0.0.0.0", "0", "::"]
@@ -239,10 +303,12 @@ def is_release(m):
 def _(m):
     if not is_release(m):
         return  # somebody tries another build
-    env = {"CAISSON_EDGE_OFF": "address,own,sni,ech,host,mask,rate,verify"}
+    env = {"CAISSON_EDGE_OFF": "address,own,sni,ech,host,mask,rate,verify,bare"}
     r = m.inside(allow(f"private.example.com:{P}", "four.example.com"), [tcp("private.example.com", P), https(m.world, "four.example.com", sni="second.example.com")], env=env)
     for a in r.answers:
         refused(a, "with the variable set")
+    r = m.inside(allow("four.example.com"), [direct(METADATA, 80)], env=env)
+    check(r.refusals, "and told")
 
 
 # ---- TLS ----

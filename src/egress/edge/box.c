@@ -240,23 +240,41 @@ static void drop_oldest(struct box *b)
 	free_listener(b, l);
 }
 
+/* A listener of a port is there for every address, but only what a rule names comes to it: the rest has no route. */
+static bool comes_to_us(const struct box *b, const struct net_addr *a)
+{
+	if (hosts_is_ours(a))
+		return true;
+	for (size_t i = 0; i < b->policy.n_allow; i++)
+		if (net_addr_within(a, &b->policy.allow[i].net, b->policy.allow[i].bits))
+			return true;
+	return false;
+}
+
 int box_want(struct box *b, const struct net_addr *a, uint16_t port, struct cs_err *err)
 {
 	struct net_verdict v;
 	char what[NET_NAME_MAX + 16];
-	bool literal;
-	struct host *h = box_host_at(b, a, &literal);
+	bool literal = !hosts_is_ours(a);
+	enum net_class c = net_addr_class(a);
+	bool own = literal && (c == NET_LOOPBACK || c == NET_UNSPECIFIED);
+	const struct host *h = hosts_by_addr(&b->hosts, a);
 
-	if (box_has_listener(b, a, port) || port == 0)
-		return 0;
-	if (!h)
+	if ((comes_to_us(b, a) || !edge_checks(EDGE_CHECK_bare)) && (box_has_listener(b, a, port) || port == 0))
+		return 0; /* judged when it has come */
+	if (own) /* of a name's address nothing is told yet: the program may listen there itself */
+		tell_nobody(b, a, port);
+	if (own || (!literal && !h))
 		return cs_fail(err, CS_E_DENIED, 0, "this address stands for nobody");
 	if (literal)
 		net_judge_literal(&b->policy, a, port, &v);
 	else
 		net_judge_name(&b->policy, h->name, port, &v);
 	if (!v.ok) {
-		snprintf(what, sizeof what, literal && a->family == 6 ? "[%.253s]:%u" : "%.253s:%u", h->name, port);
+		if (literal)
+			tell_place(a, port, what, sizeof what);
+		else
+			snprintf(what, sizeof what, "%.253s:%u", h->name, port);
 		tell_refused(b, EGRESS_CONNECT, what, &v);
 		return cs_fail(err, CS_E_DENIED, 0, "%s", v.reason);
 	}

@@ -695,6 +695,7 @@ static void take(struct box *b, int fd)
 	dest = sockaddr_addr(&ss, &port);
 	h = box_host_at(b, &dest, &literal);
 	if (!h) { /* loopback, or an address that stands for nobody */
+		tell_nobody(b, &dest, port);
 		reset_and_close(fd);
 		return;
 	}

@@ -45,7 +45,7 @@ enum {
 };
 
 /* What the attack tests' positive controls leave out; always on in a release. */
-#define EDGE_CHECKS(X) X(address) X(own) X(sni) X(ech) X(host) X(mask) X(rate) X(verify)
+#define EDGE_CHECKS(X) X(address) X(own) X(sni) X(ech) X(host) X(mask) X(rate) X(verify) X(bare)
 enum edge_check {
 #define X(name) EDGE_CHECK_##name,
 	EDGE_CHECKS(X)
@@ -223,6 +223,10 @@ void control_end(struct box *b);
 /* ---- tell.c ---- */
 void tell_refused(struct box *b, enum egress_kind kind, const char *what, const struct net_verdict *v);
 void tell_plain(struct box *b, enum egress_kind kind, const char *what, const char *reason, const char *fix);
+void tell_place(const struct net_addr *a, uint16_t port, char *ret, size_t size); /* "10.0.0.1:80", "[fd00::1]:80" */
+/* A connection to an address that nobody is at: guessed, kept from a boundary before this one, or loopback in a
+ * disguise.  Nothing is told of loopback itself, which is the sandbox's own. */
+void tell_nobody(struct box *b, const struct net_addr *a, uint16_t port);
 struct event {
 	const char *what;       /* "lookup", "connect", "close", "request", "refuse", "publish" */
 	const char *name;

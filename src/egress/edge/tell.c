@@ -48,6 +48,31 @@ void tell_refused(struct box *b, enum egress_kind kind, const char *what, const 
 	tell_plain(b, kind, what, v->reason, v->fix);
 }
 
+void tell_place(const struct net_addr *a, uint16_t port, char *ret, size_t size)
+{
+	char text[64];
+
+	net_addr_format(a, text, sizeof text);
+	snprintf(ret, size, a->family == 6 ? "[%s]:%u" : "%s:%u", text, port);
+}
+
+void tell_nobody(struct box *b, const struct net_addr *a, uint16_t port)
+{
+	static const struct net_addr loopback4 = { 4, { 127 } }, loopback6 = { 6, { [15] = 1 } };
+	enum net_class c = net_addr_class(a);
+	const char *why = "too many different hosts were tried";
+	char what[80];
+
+	if (net_addr_within(a, &loopback4, 8) || net_addr_equal(a, &loopback6))
+		return;
+	if (hosts_is_ours(a))
+		why = "this address stands for no name that was looked up";
+	else if (c == NET_LOOPBACK || c == NET_UNSPECIFIED)
+		why = "this is loopback in a disguise, and loopback is the sandbox's own";
+	tell_place(a, port, what, sizeof what);
+	tell_plain(b, EGRESS_CONNECT, what, why, NULL);
+}
+
 void tell_event(struct box *b, const struct event *e)
 {
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(65536);
