@@ -357,7 +357,7 @@ static int dry_run(const struct run_args *a)
 
 	if (session_explain(&a->o, &text, &err) < 0) {
 		say_error("%s", err.msg);
-		return cs_code_exit(err.code);
+		return session_exit_unstarted(err.code);
 	}
 	return cs_write_all(STDOUT_FILENO, cs_buf_text(&text), text.len) < 0 ? 125 : 0;
 }
@@ -435,7 +435,7 @@ int cmd_begin(int argc, char **argv)
 		change_recover(a.o.workspace);
 		if (session_begin(&a.o, id, &err) < 0) {
 			say_error("%s", err.msg);
-			code = cs_code_exit(err.code);
+			code = session_exit_unstarted(err.code);
 		} else {
 			printf("%s\n", id);
 		}

@@ -117,6 +117,9 @@ void session_result_json(const struct session_opts *o, const struct session_resu
 int session_explain(const struct session_opts *o, struct cs_buf *out, struct cs_err *err);
 
 /* ---- change.c, signals.c: what a run and a session share ---- */
+/* What a command exits with whose program was not started: 125, 126 or 127.  Never 1, which a conflict is elsewhere
+ * and the program's own here. */
+int session_exit_unstarted(enum cs_code code);
 int session_txn_begin(const struct session_opts *o, const struct session_spec *s, bool steps, struct txn **ret, struct cs_err *err);
 char *session_command_line(char *const *argv); /* escaped; the caller's to free */
 /* Blocks what is to be passed on to the program; readable when one came. */

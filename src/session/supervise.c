@@ -311,6 +311,11 @@ static bool is_refusal(enum cs_code code)
 	return code == CS_E_DENIED || code == CS_E_UNSUPPORTED || code == CS_E_INVALID;
 }
 
+int session_exit_unstarted(enum cs_code code)
+{
+	return code == CS_E_NOEXEC || code == CS_E_NOCMD ? cs_code_exit(code) : 125;
+}
+
 static void verdict(struct run *r, const struct sandbox_exit *end)
 {
 	struct session_result *res = r->res;
@@ -320,7 +325,7 @@ static void verdict(struct run *r, const struct sandbox_exit *end)
 	if (!end->started) {
 		res->err = end->err;
 		res->reason = is_refusal(end->err.code) ? SESSION_REFUSED : SESSION_NOT_STARTED;
-		res->exit_code = cs_code_exit(end->err.code);
+		res->exit_code = session_exit_unstarted(end->err.code);
 		return;
 	}
 	if (!end->killed_outside && WIFSIGNALED(end->status))
@@ -406,7 +411,7 @@ static void collect(struct run *r)
 static int refuse(struct session_result *res, enum session_reason why)
 {
 	res->reason = why;
-	return res->exit_code = cs_code_exit(res->err.code);
+	return res->exit_code = session_exit_unstarted(res->err.code);
 }
 
 static void record(const char *const *cgroups, size_t n, void *arg)
