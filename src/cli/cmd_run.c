@@ -232,6 +232,16 @@ static void tell_refusals(const struct session_result *r, const struct profile_l
 		say_note("refused: more than %llu processes (by limit-pids): --pids allows more", (unsigned long long)l->pids);
 }
 
+static void tell_learnt(const struct session_opts *o, const struct session_network *n)
+{
+	char shown[256];
+
+	if (n->learn == SESSION_LEARN_WRITTEN)
+		say_note("learnt %zu rules: %s", n->learnt, cs_escape_to(shown, sizeof shown, o->learn));
+	else if (n->learn == SESSION_LEARN_KEPT)
+		say_note("nothing was reached, so nothing was learnt: %s is left as it was", cs_escape_to(shown, sizeof shown, o->learn));
+}
+
 /* What the boundary refused, each with what would allow it. */
 static void tell_network(const struct session_opts *o, const struct session_network *n)
 {
@@ -259,8 +269,7 @@ static void tell_network(const struct session_opts *o, const struct session_netw
 		say_note("refused: %zu more kinds of connections; --json lists them, --net-log FILE tells of each", more);
 	if (n->trouble[0])
 		say_error("%s", n->trouble);
-	if (o->learn)
-		say_note("learnt %zu rules: %s", n->learnt, o->learn);
+	tell_learnt(o, n);
 	cs_format_size(out, sizeof out, n->totals.bytes_out);
 	cs_format_size(in, sizeof in, n->totals.bytes_in);
 	if (n->on)

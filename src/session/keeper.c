@@ -602,7 +602,7 @@ static void finish(struct keeper *k)
 	}
 	sandbox_kill(k->box);
 	sandbox_wait(k->box, &end);
-	session_net_end(k->net, &network);
+	session_net_end(k->net, /* ran= */ true, &network);
 	tell_network(k, &network);
 	r = txn_flatten(k->txn, &err); /* if it fails, the next command tries again */
 	if (r == 0) {
@@ -634,7 +634,7 @@ static int serve(struct keeper *k, struct cs_err *err)
 	if (r < 0) {
 		struct session_network network = { 0 };
 
-		session_net_end(k->net, &network);
+		session_net_end(k->net, /* ran= */ false, &network);
 		free(network.told);
 		sandbox_free(k->box);
 		if (k->record_fd >= 0)

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "netpolicy/netpolicy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct session_net {
 	const struct session_opts *o;
 	int learn;              /* where what was learnt goes, or -1 */
+	bool learn_made;        /* that file was not there before */
 	struct egress *egress;
 	struct egress_box *box;
 	struct sandbox_network network;
@@ -47,13 +50,26 @@ static int open_log(const char *path, int *ret, struct cs_err *err)
 	return 0;
 }
 
-static int open_learn(const char *path, int *ret, struct cs_err *err)
+/* Before anything starts; what stands there is left alone until there is something to write. */
+static int open_learn(const char *path, int *ret, bool *ret_made, struct cs_err *err)
 {
+	enum { FLAGS = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
+	CS_FD int fd = path ? open(path, FLAGS | O_CREAT | O_EXCL, 0644) : -1;
 	char shown[256];
+	struct stat st;
 
-	*ret = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644) : -1;
-	if (path && *ret < 0)
-		return cs_fail(err, CS_E_SYSTEM, errno, "--learn %s", cs_escape_to(shown, sizeof shown, path));
+	*ret = -1;
+	*ret_made = fd >= 0;
+	if (!path)
+		return 0;
+	if (fd < 0 && errno == EEXIST)
+		fd = open(path, FLAGS);
+	cs_escape_to(shown, sizeof shown, path);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "--learn %s: the file cannot be written", shown);
+	if (!S_ISREG(st.st_mode))
+		return cs_fail(err, CS_E_INVALID, 0, "--learn %s: not a regular file", shown);
+	*ret = CS_TAKE_FD(fd);
 	return 0;
 }
 
@@ -65,26 +81,65 @@ static bool is_builtin(const char *name)
 	return false;
 }
 
+/* The address that the operator gave a name is needed again. */
+static void add_host_of(const struct profile *p, const char *name, struct cs_strv *ret)
+{
+	const struct cs_strv *hosts = &p->network.hosts;
+
+	for (size_t i = 0; i < hosts->n; i++) {
+		struct net_host h;
+
+		if (net_host_parse(hosts->v[i], &h, NULL) == 0 && !strcmp(h.name, name) && !cs_strv_has(ret, hosts->v[i]))
+			cs_strv_add(ret, hosts->v[i]);
+	}
+}
+
 /* The profile that would have sufficed. */
+static void learnt_text(const struct profile *p, const struct cs_strv *rules, const struct cs_strv *hosts, struct cs_buf *text)
+{
+	cs_buf_fmt(text, "# What one run reached. Read it before you use it: what is not needed goes, and\n"
+			 "# *.NAME stands for many names.\n%sextends: %s\nnetwork:\n",
+		   is_builtin(p->name) ? "" : "# It ran under another profile: say which here.\n", is_builtin(p->name) ? p->name : "default");
+	cs_buf_fmt(text, "  allow:%s\n", rules->n ? "" : " []");
+	for (size_t i = 0; i < rules->n; i++)
+		cs_buf_fmt(text, "    - \"%s\"\n", rules->v[i]);
+	cs_buf_str(text, hosts->n ? "  hosts:\n" : "");
+	for (size_t i = 0; i < hosts->n; i++) {
+		int name = (int)strcspn(hosts->v[i], "=");
+
+		cs_buf_fmt(text, "    \"%.*s\": \"%s\"\n", name, hosts->v[i], hosts->v[i] + name + 1);
+	}
+}
+
+/* A run that reached nothing says nothing of what others need: what an earlier one learnt stays. */
+static bool keeps_old(const struct session_net *n, size_t reached)
+{
+	struct stat st;
+
+	return !reached && (fstat(n->learn, &st) < 0 || st.st_size > 0);
+}
+
 static void write_learnt(const struct session_net *n, struct session_network *ret)
 {
 	struct cs_buf text CS_BUF_AUTO = CS_BUF(1 << 20);
-	size_t reached = 0;
+	struct cs_strv rules = { 0 }, hosts = { 0 };
 
-	cs_buf_fmt(&text, "# What one run reached. Read it before you use it: what is not needed goes, and\n"
-			  "# *.NAME stands for many names.\n%sextends: %s\nnetwork:\n  allow:",
-		   is_builtin(n->o->profile->name) ? "" : "# It ran under another profile: say which here.\n",
-		   is_builtin(n->o->profile->name) ? n->o->profile->name : "default");
 	for (size_t i = 0; i < ret->n_told; i++) {
 		if (ret->told[i].kind != EGRESS_REACHED)
 			continue;
-		reached++;
-		cs_buf_fmt(&text, "\n    - \"%s\"", ret->told[i].fix);
+		cs_strv_add(&rules, ret->told[i].fix);
+		add_host_of(n->o->profile, ret->told[i].what, &hosts);
 	}
-	cs_buf_str(&text, reached ? "\n" : " []\n");
-	if (ftruncate(n->learn, 0) < 0 || cs_write_all(n->learn, cs_buf_text(&text), text.len) < 0)
+	learnt_text(n->o->profile, &rules, &hosts, &text);
+	ret->learnt = rules.n;
+	if (keeps_old(n, rules.n))
+		ret->learn = SESSION_LEARN_KEPT;
+	else if (ftruncate(n->learn, 0) < 0 || cs_write_all(n->learn, cs_buf_text(&text), text.len) < 0)
 		snprintf(ret->trouble, sizeof ret->trouble, "what was learnt could not be written: %s", strerror(errno));
-	ret->learnt = reached;
+	else
+		ret->learn = SESSION_LEARN_WRITTEN;
+	cs_strv_done(&rules);
+	cs_strv_done(&hosts);
 }
 
 static void add_plan(struct session_net *n, struct session_spec *s)
@@ -108,16 +163,17 @@ int session_net_open(const struct session_opts *o, int rules, const char *id, st
 	char path[256];
 	struct session_net *n;
 	CS_FD int log = -1, learn = -1;
+	bool made = false;
 	int r;
 
 	*ret = NULL;
 	if (!profile_has_network(o->profile) && !o->learn)
 		return 0;
-	r = open_log(o->net_log, &log, err);
+	r = session_net_path(id, path, sizeof path, err);
 	if (r == 0)
-		r = open_learn(o->learn, &learn, err);
+		r = open_log(o->net_log, &log, err);
 	if (r == 0)
-		r = session_net_path(id, path, sizeof path, err);
+		r = open_learn(o->learn, &learn, &made, err);
 	if (r < 0)
 		return r;
 	bo.log = log;
@@ -126,12 +182,15 @@ int session_net_open(const struct session_opts *o, int rules, const char *id, st
 	n->egress = egress_new();
 	r = egress_box_new(n->egress, &bo, &n->box, err);
 	if (r < 0) {
+		if (made)
+			(void)unlink(o->learn);
 		egress_free(n->egress);
 		free(n);
 		return r;
 	}
 	n->o = o;
 	n->learn = CS_TAKE_FD(learn);
+	n->learn_made = made;
 	add_plan(n, s);
 	*ret = n;
 	return 0;
@@ -177,7 +236,7 @@ static void done(struct session_net *n)
 	free(n);
 }
 
-void session_net_end(struct session_net *n, struct session_network *ret)
+void session_net_end(struct session_net *n, bool ran, struct session_network *ret)
 {
 	if (!n)
 		return;
@@ -185,8 +244,10 @@ void session_net_end(struct session_net *n, struct session_network *ret)
 	egress_box_end(n->box, &ret->totals, take_told, ret);
 	if (egress_trouble(n->egress))
 		snprintf(ret->trouble, sizeof ret->trouble, "%s", egress_trouble(n->egress));
-	if (n->learn >= 0)
+	if (n->learn >= 0 && ran)
 		write_learnt(n, ret);
+	else if (n->learn_made)
+		(void)unlink(n->o->learn);
 	done(n);
 }
 

@@ -13,6 +13,6 @@ int session_net_fd(const struct session_net *n);           /* -1 without one; re
 void session_net_handle(struct session_net *n);
 void session_net_take(struct session_net *n, struct sandbox *box); /* when the sandbox has said something */
 /* Ends it; *ret tells what it did. */
-void session_net_end(struct session_net *n, struct session_network *ret);
+void session_net_end(struct session_net *n, bool ran, struct session_network *ret); /* ran: the program was started */
 /* In a forked child: what is the parent's stays the parent's.  Returns the rules as they are now, or -1: there is no network. */
 int session_net_forget(struct session_net *n);

@@ -71,7 +71,12 @@ struct session_network {
 	struct egress_told *told; /* refusals, and with learn or reached what was reached */
 	size_t n_told;
 	bool told_cut;            /* there was more than is told */
-	size_t learnt;            /* rules that were written */
+	enum {
+		SESSION_LEARN_NONE,   /* not asked for, not started, or it could not be written (trouble) */
+		SESSION_LEARN_WRITTEN,
+		SESSION_LEARN_KEPT,   /* nothing was learnt: what stood there stays */
+	} learn;
+	size_t learnt;            /* rules */
 	char trouble[256];        /* "" unless the boundary failed */
 };
 
@@ -112,14 +117,14 @@ void session_result_done(struct session_result *r);
 void session_discard(struct session_result *r);
 /* Always fills *ret; returns its exit_code. */
 int session_run(const struct session_opts *o, struct session_result *ret);
+/* What a command exits with whose program was not started: 125, 126 or 127.  Never 1, which a conflict is elsewhere
+ * and the program's own here. */
+int session_exit_unstarted(enum cs_code code);
 void session_result_json(const struct session_opts *o, const struct session_result *r, struct cs_buf *out);
 /* --dry-run: the plan in words. */
 int session_explain(const struct session_opts *o, struct cs_buf *out, struct cs_err *err);
 
 /* ---- change.c, signals.c: what a run and a session share ---- */
-/* What a command exits with whose program was not started: 125, 126 or 127.  Never 1, which a conflict is elsewhere
- * and the program's own here. */
-int session_exit_unstarted(enum cs_code code);
 int session_txn_begin(const struct session_opts *o, const struct session_spec *s, bool steps, struct txn **ret, struct cs_err *err);
 char *session_command_line(char *const *argv); /* escaped; the caller's to free */
 /* Blocks what is to be passed on to the program; readable when one came. */

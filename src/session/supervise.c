@@ -379,7 +379,7 @@ static void collect(struct run *r)
 	struct sandbox_exit end;
 
 	sandbox_wait(r->box, &end);
-	session_net_end(r->net, &res->network);
+	session_net_end(r->net, end.started, &res->network);
 	r->net = NULL;
 	drain(r);
 	res->wall_ms = now_ms() - r->started;
@@ -547,7 +547,7 @@ int session_run(const struct session_opts *o, struct session_result *ret)
 		refuse(ret, is_refusal(ret->err.code) ? SESSION_REFUSED : SESSION_NOT_STARTED);
 	end_change(&r);
 	forget(&r);
-	session_net_end(r.net, &ret->network);
+	session_net_end(r.net, /* ran= */ false, &ret->network);
 	sandbox_free(r.box);
 	relay_free(r.relay);
 	if (r.sigfd >= 0)

@@ -315,13 +315,53 @@ def _(m):
         text = f.read()
     for rule in ("four.example.com:7777", "second.example.com", "public.example.com:8443"):
         holds(text, rule, "the profile")
-    lacks(text, "- private.example.com", "the profile")
+    lacks(text, "private.example.com", "the profile")
     r = m.inside(["--profile", d + "/p.yaml"], qs + [tcp("four.example.com", 8000), tcp("api.example.com", 80)])
     reached(r.answers[0], PUBLIC, 7777)
     ok200(r.answers[1])
     ok200(r.answers[2])
     for a in r.answers[3:]:
         not_reached(a)
+
+
+@test("--learn writes the addresses of names that were given with --host and used")
+def _(m):
+    p = os.path.join(m.fresh("learn"), "p.yaml")
+    qs = [tcp("db.internal.example", 7777), tcp("six.given.example", 7777), tcp("four.example.com", 7777)]
+    r = m.inside(["--learn", p, "--host", f"db.internal.example={PRIVATE}", "--host", f"six.given.example=[{PUBLIC6}]:8000", "--host", f"unused.example={PRIVATE}"], qs)
+    again = m.inside(["--profile", p], qs)
+    for x in (r, again):
+        reached(x.answers[0], PRIVATE, 7777)
+        reached(x.answers[1], PUBLIC6, 8000)
+        reached(x.answers[2], PUBLIC, 7777)
+    with open(p) as f:
+        lacks(f.read(), "unused.example", "what was not used")
+
+
+@test("--learn: a file that cannot be written costs no run, and a run that learns nothing leaves what was learnt before")
+def _(m):
+    d = m.fresh("learn")
+    ran = os.path.join(m.fresh("ws"), "ran")
+    os.mkfifo(d + "/fifo")
+    os.symlink(d + "/p.yaml", d + "/link")
+    os.chmod(m.put(d + "/closed"), 0o444)
+    for bad in ["/nope/x", d, d + "/fifo", d + "/link", "/dev/null"] + ([] if m.is_root else [d + "/closed", "/etc/x"]):
+        r = m.run("--learn", bad, "--rw", os.path.dirname(ran), "--", "touch", ran)
+        equal((r.status, os.path.exists(ran)), (125, False), f"{bad} ({r})")
+        lacks(r.err, "learnt", f"{bad}: nothing was")
+    r = m.run("--learn", d + "/new", "--", "no-such-program")
+    equal((r.status, os.path.exists(d + "/new")), (127, False), "not started, and no file")
+    m.inside(["--learn", d + "/p.yaml"], [tcp("four.example.com", 7777)])
+    with open(d + "/p.yaml") as f:
+        before = f.read()
+    holds(before, "four.example.com:7777", "control: it was learnt")
+    r = m.run("--learn", d + "/p.yaml", "--", "true")
+    with open(d + "/p.yaml") as f:
+        equal((r.status, f.read()), (0, before), "left as it was")
+    holds(r.err, "left as it was", "and said")
+    r = m.run("--learn", d + "/new", "--", "true")
+    with open(d + "/new") as f:
+        holds(f.read(), "allow: []", "a new one says that nothing is needed")
 
 
 # ---- while it runs ----
@@ -485,6 +525,11 @@ def _(m):
         holds(r.err, f"publish 127.0.0.1:{a}:3000" if "publish 127" in r.err else f"{a}:3000", "which")
         holds(r.err, "in use", "why")
         equal(len(r.err.splitlines()), 1, f"one line: {r.err!r}")
+        out = os.path.join(m.fresh("json"), "r")
+        equal((m.run("--publish", f"{a}:3000", "--json", out, "--", "true").status, m.cmd("begin", "--publish", f"{a}:3000").status), (125, 125), "run, begin")
+        with open(out) as f:
+            result = json.load(f)
+        equal((result["exit_code"], result["reason"]), (125, "not_started"), "the result")
     equal(until(lambda: visit(a) == "ConnectionRefusedError", 3), True, "gone with the sandbox")
 
 
@@ -525,11 +570,6 @@ def _(m):
         equal(r.status, 0, f"fork ({r})")
         ids += r.out.split()
         reached(step(ids[1], tcp("four.example.com", 7777))[0], PUBLIC, 7777, "in a copy")
-        out = os.path.join(m.fresh("json"), "r")
-        equal((m.run("--publish", f"{a}:3000", "--json", out, "--", "true").status, m.cmd("begin", "--publish", f"{a}:3000").status), (125, 125), "run, begin")
-        with open(out) as f:
-            result = json.load(f)
-        equal((result["exit_code"], result["reason"]), (125, "not_started"), "the result")
         not_reached(step(ids[1], tcp("four.example.com", 8000))[0], "denied in a copy")
         reached(step(ids[1], tcp("second.example.com", 7777))[0], PUBLIC2, 7777, "allowed in a copy")
         holds(m.cmd("net", ids[1], "show").out, "four.example.com:7777", "show of a copy")
