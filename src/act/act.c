@@ -92,6 +92,7 @@ static void run_safe(struct act *a)
 	run(a);
 	a->r->way = a->direct ? ACT_DIRECT : ACT_SAFE;
 	session_discard(a->r->run); /* there is none: nothing can be written */
+	act_compare(&a->r->verdict, "", NULL, a->r->run, &a->r->observed);
 }
 
 /* ---- what becomes of it ---- */
@@ -205,7 +206,7 @@ static void run_in_transaction(struct act *a)
 		keep(r);
 		return;
 	}
-	act_compare(&r->verdict, workspace ? workspace : "", &r->changes, &r->run->network, &r->observed);
+	act_compare(&r->verdict, workspace ? workspace : "", &r->changes, r->run, &r->observed);
 	if (!r->txn)
 		return;
 	if (txn_changes_nothing(&r->changes))
@@ -284,8 +285,10 @@ static void list_seen(struct cs_json *j, const char *key, const char *name, cons
 		cs_json_object(j, NULL);
 		cs_json_str(j, name, v[i].what);
 		cs_json_bool(j, "predicted", v[i].predicted);
-		if (hosts)
+		if (hosts) {
 			cs_json_bool(j, "refused", v[i].refused);
+			cs_json_bool(j, "lookup", v[i].lookup);
+		}
 		cs_json_end(j, '}');
 	}
 	cs_json_end(j, ']');

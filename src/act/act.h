@@ -91,6 +91,7 @@ struct act_seen {
 	char *what;                /* a path beneath the workspace; HOST:PORT (escaped) */
 	bool predicted;
 	bool refused;              /* of a host: it was not reached, though it was tried */
+	bool lookup;               /* ... a name was asked for; without a network `what` is who was asked, and the name is not known */
 };
 struct act_observed {
 	struct act_seen *files, *hosts;
@@ -140,8 +141,8 @@ void act_result_done(struct act_result *r);
 void act_result_json(const struct act_opts *o, const struct act_result *r, struct cs_buf *out);
 
 /* ---- compare.c ---- */
-/* What was changed and reached, beside what was predicted.  workspace is its real path. */
-void act_compare(const struct sh_verdict *v, const char *workspace, const struct txn_changes *changes, const struct session_network *net,
+/* What was changed, reached and refused, beside what was predicted.  workspace is its real path. */
+void act_compare(const struct sh_verdict *v, const char *workspace, const struct txn_changes *changes, const struct session_result *run,
 		 struct act_observed *ret);
 void act_observed_done(struct act_observed *o);
 

@@ -3,6 +3,7 @@
 #include "act/act.h"
 
 #include "base/cleanup.h"
+#include "netpolicy/netpolicy.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -115,23 +116,67 @@ static const char *place_of(const struct egress_told *t)
 	return t->kind == EGRESS_REACHED ? t->fix : blank ? blank + 1 : t->what;
 }
 
-static void compare_hosts(const struct sh_verdict *v, const struct session_network *net, struct act_observed *ret)
+static void compare_told(const struct sh_verdict *v, const struct session_network *net, size_t room, struct act_observed *ret)
 {
 	for (size_t i = 0; i < net->n_told; i++) {
 		const struct egress_told *t = &net->told[i];
 		const char *place = place_of(t);
 		CS_FREE char *host = host_of(place);
-		struct act_seen seen = { .predicted = host_predicted(v, host), .refused = t->kind != EGRESS_REACHED };
+		struct act_seen seen = { .predicted = host_predicted(v, host), .refused = t->kind != EGRESS_REACHED, .lookup = t->kind == EGRESS_LOOKUP };
 
 		seen.what = cs_strdup(place);
-		add_seen(ret, &ret->hosts, &ret->n_hosts, net->n_told, seen);
+		add_seen(ret, &ret->hosts, &ret->n_hosts, room, seen);
 	}
-	/* What the boundary could not tell may be anything. */
+}
+
+/* Which name it was nobody has read; that some name would be looked up follows from a command that goes to one. */
+static bool lookup_predicted(const struct sh_verdict *v)
+{
+	for (size_t i = 0; i < v->n_effects; i++) {
+		const struct sh_effect *e = &v->effects[i];
+		CS_FREE char *of = host_of(e->object);
+		struct net_addr a;
+
+		if (e->kind == SH_EFFECT_NETWORK && net_addr_parse(of, &a) < 0 && (*of || !names_hosts(v, e->by)))
+			return true;
+	}
+	return false;
+}
+
+/* What never came to the boundary, or there is none: "connect to PLACE", "look up a name (PLACE)". */
+static void compare_tried(const struct sh_verdict *v, const struct session_result *run, size_t room, struct act_observed *ret)
+{
+	for (size_t i = 0; i < run->n_refusals; i++) {
+		const struct sandbox_refusal *f = &run->refusals[i].what;
+		const char *open = strchr(f->what, '('), *place = open ? open + 1 : strrchr(f->what, ' ');
+		struct act_seen seen = { .refused = true, .lookup = open != NULL };
+		CS_FREE char *host = NULL;
+
+		if (f->kind != SANDBOX_REFUSED_CONNECT || !place)
+			continue;
+		place += strspn(place, " ");
+		seen.what = cs_strndup(place, strcspn(place, ")"));
+		host = host_of(seen.what);
+		seen.predicted = (seen.lookup && lookup_predicted(v)) || host_predicted(v, host);
+		add_seen(ret, &ret->hosts, &ret->n_hosts, room, seen);
+	}
+}
+
+static void compare_hosts(const struct sh_verdict *v, const struct session_result *run, struct act_observed *ret)
+{
+	const struct session_network *net = &run->network;
+	size_t room = net->n_told + run->n_refusals;
+
+	compare_told(v, net, room, ret);
+	compare_tried(v, run, room, ret);
+	/* What could not be told may be anything. */
 	if (net->on && (net->trouble[0] || net->told_cut || net->totals.more))
+		ret->partly = true;
+	if (run->refusals_more)
 		ret->partly = true;
 }
 
-void act_compare(const struct sh_verdict *v, const char *workspace, const struct txn_changes *changes, const struct session_network *net,
+void act_compare(const struct sh_verdict *v, const char *workspace, const struct txn_changes *changes, const struct session_result *run,
 		 struct act_observed *ret)
 {
 	*ret = (struct act_observed){ 0 };
@@ -144,7 +189,7 @@ void act_compare(const struct sh_verdict *v, const char *workspace, const struct
 		seen.predicted = file_predicted(v, workspace, seen.what);
 		add_seen(ret, &ret->files, &ret->n_files, changes->n, seen);
 	}
-	compare_hosts(v, net, ret);
+	compare_hosts(v, run, ret);
 }
 
 void act_observed_done(struct act_observed *o)

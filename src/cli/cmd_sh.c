@@ -112,10 +112,23 @@ static void tell_hosts(const struct act_observed *o)
 	for (size_t i = 0; i < o->n_hosts && i < SHOWN_MAX; i++) {
 		const struct act_seen *h = &o->hosts[i];
 
-		say_note("%s, and %spredicted: %s", h->refused ? "tried to reach and refused" : "reached", h->predicted ? "" : "not ", h->what);
+		/* A name has no port; the server that would have been asked for one has. */
+		say_note("%s, and %spredicted: %s%s", !h->refused ? "reached" : h->lookup ? "tried to look up and refused" : "tried to reach and refused",
+			 h->predicted ? "" : "not ", h->lookup && strchr(h->what, ':') ? "a name, asked of " : "", h->what);
 	}
 	if (o->n_hosts > SHOWN_MAX)
 		say_note("and %zu more hosts; --json lists them", o->n_hosts - SHOWN_MAX);
+}
+
+/* Of those that were refused, what would allow them. */
+static void tell_allowing(const struct act_result *r)
+{
+	if (!r->observed.n_hosts || !r->run || r->run->network.on)
+		return;
+	if (r->way == ACT_TRANSACTION)
+		say_note("this sandbox has no network: `network: {allow: [NAME]}` in a profile (-p FILE) gives it one name");
+	else
+		say_note("what is judged to be safe has no network");
 }
 
 static void tell_observed(const struct act_result *r)
@@ -126,6 +139,7 @@ static void tell_observed(const struct act_result *r)
 		tell_predicted(r);
 	tell_files(o);
 	tell_hosts(o);
+	tell_allowing(r);
 	if (o->partly)
 		say_note("not all that it did over the network can be told: that counts as not predicted");
 }
@@ -161,7 +175,7 @@ static void tell(const struct act_result *r)
 			tell_verdict(r, r->verdict.class != SH_UNSAFE);
 		say_error("refused; nothing was run (caisson classify shows the whole of it)");
 	}
-	if (r->way != ACT_TRANSACTION)
+	if (r->way == ACT_REFUSED)
 		return;
 	if (!(r->asked && r->txn && r->fate)) /* else it was told before the question */
 		tell_observed(r);

@@ -122,7 +122,7 @@ enum sandbox_refusal_kind { SANDBOX_REFUSED_CALL, SANDBOX_REFUSED_CONNECT };
 /* One thing the program was refused. */
 struct sandbox_refusal {
 	enum sandbox_refusal_kind kind;
-	char what[96];       /* "ptrace", "connect 192.0.2.1:443", "socket AF_ALG" */
+	char what[96];       /* "ptrace"; of CONNECT "connect to 192.0.2.1:443" or "look up a name (192.0.2.1:53)" */
 	const char *by;      /* "seccomp", "netns" */
 	const char *fix;     /* how to allow it, or NULL when nothing does */
 	pid_t pid;

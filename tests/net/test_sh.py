@@ -15,6 +15,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from bed import NetSuite, check, children, equal, holds, until  # noqa: E402
+from world import DNS, PRIVATE, PUBLIC  # noqa: E402
 
 test = NetSuite()
 REACH = "python3 -c \"import socket; s = socket.create_connection(('four.example.com', 7777)); s.sendall(b'x'); s.recv(9); open('f', 'w').write('y')\" f"
@@ -63,6 +64,37 @@ def _(m):
     r = sh(m, "python3 -c \"import socket\ntry: socket.create_connection(('private.example.com', 7777))\nexcept OSError: open('f', 'w')\"; touch f")
     check(r.hosts and all(refused and not predicted and h.startswith("private.example.com") for h, predicted, refused in r.hosts), f"hosts {r.hosts} {r.err}")
     equal(r.result["fate"], "pending", "fate")
+
+
+@test("what was tried without a network is told: lookups, and bare addresses on every port")
+def _(m):
+    code = "import socket; from contextlib import suppress\nfor a in (('%s', 80), ('%s', 443)):\n with suppress(OSError): socket.create_connection(a)"
+    ws, out = m.fresh("ws"), os.path.join(m.fresh("json"), "r")
+    for command, hosts in (("curl -s http://evil.example.com/", [(f"{DNS}:53", True, True)]), (f"curl -s http://{PRIVATE}/", [(f"{PRIVATE}:80", True, False)]),
+                           ("python3 -c \"%s\"" % (code % (PRIVATE, PUBLIC)), [(f"{PRIVATE}:80", False, False), (f"{PUBLIC}:443", False, False)])):
+        r = m.cmd("sh", "-w", ws, "--json", out, command, cwd=ws)
+        with open(out, encoding="utf-8") as f:
+            result = json.load(f)
+        seen = [(x["host"], x["predicted"], x["lookup"]) for x in result["observed"]["hosts"]]
+        equal(seen, hosts, f"{command} ({r})")
+        check(all(x["refused"] for x in result["observed"]["hosts"]), f"refused: {result['observed']}")
+        for h, _, _ in hosts:
+            holds(r.err, h, "message")
+        holds(r.err, "has no network", "and why")
+    r = m.cmd("sh", "-w", ws, "-q", "--json", out, "touch f", cwd=ws)
+    with open(out, encoding="utf-8") as f:
+        equal(json.load(f)["observed"]["hosts"], [], "control: who tries nothing")
+
+
+@test("what was tried without a network and not predicted is not committed unasked")
+def _(m):
+    ws, out = m.fresh("ws"), os.path.join(m.fresh("json"), "r")
+    for port, fate in ((7777, "pending"), (0, "committed")):
+        code = f"import socket; from contextlib import suppress\nwith suppress(OSError): {port} and socket.create_connection(('{PUBLIC}', {port}))"
+        r = m.cmd("sh", "-w", ws, "--json", out, f'python3 -c "{code}"; touch f{port}', cwd=ws)
+        with open(out, encoding="utf-8") as f:
+            result = json.load(f)
+        equal((r.status, result["fate"], result["hosts_not_predicted"]), (0, fate, int(bool(port))), f"{r}")
 
 
 @test("what is safe has no network")

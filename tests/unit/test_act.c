@@ -320,13 +320,13 @@ TEST(hosts_that_were_reached_are_held_against_those_that_were_predicted)
 	scene();
 	load("{}", &p);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct session_network net = { .on = true, .told = room };
+		struct session_result run = { .network = { .on = true, .told = room } };
 		struct act_observed o;
 		struct sh_verdict v;
 
 		(void)classify(&p, rows[i].command, false, &v);
-		told(&net, EGRESS_REACHED, "", rows[i].host);
-		act_compare(&v, ws, NULL, &net, &o);
+		told(&run.network, EGRESS_REACHED, "", rows[i].host);
+		act_compare(&v, ws, NULL, &run, &o);
 		T_TRUE(o.n_hosts == 1 && !strcmp(o.hosts[0].what, rows[i].host) && !o.hosts[0].refused && !o.partly);
 		if (o.hosts[0].predicted != rows[i].predicted || o.unexpected != !rows[i].predicted)
 			T_FAIL("%s, %s: predicted is %d", rows[i].command, rows[i].host, o.hosts[0].predicted);
@@ -339,7 +339,7 @@ TEST(hosts_that_were_reached_are_held_against_those_that_were_predicted)
 TEST(refused_hosts_are_told_and_what_cannot_be_told_counts_as_unexpected)
 {
 	static struct egress_told room[4];
-	struct session_network net = { .on = true, .told = room };
+	struct session_result run = { .network = { .on = true, .told = room } };
 	struct act_observed o;
 	struct sh_verdict v;
 	struct profile p;
@@ -347,16 +347,59 @@ TEST(refused_hosts_are_told_and_what_cannot_be_told_counts_as_unexpected)
 	scene();
 	load("{}", &p);
 	(void)classify(&p, "curl https://api.example.com/", false, &v);
-	told(&net, EGRESS_CONNECT, "other.example.com:443", "--allow");
-	told(&net, EGRESS_REQUEST, "GET api.example.com/x", "");
-	act_compare(&v, ws, NULL, &net, &o);
+	told(&run.network, EGRESS_CONNECT, "other.example.com:443", "--allow");
+	told(&run.network, EGRESS_REQUEST, "GET api.example.com/x", "");
+	act_compare(&v, ws, NULL, &run, &o);
 	T_TRUE(o.n_hosts == 2 && o.hosts[0].refused && !o.hosts[0].predicted && o.hosts[1].refused && o.hosts[1].predicted && !o.partly);
 	act_observed_done(&o);
-	snprintf(net.trouble, sizeof net.trouble, "it ended");
-	act_compare(&v, ws, NULL, &net, &o);
+	snprintf(run.network.trouble, sizeof run.network.trouble, "it ended");
+	act_compare(&v, ws, NULL, &run, &o);
 	T_TRUE(o.partly);
 	act_observed_done(&o);
 	sh_verdict_done(&v);
+	profile_done(&p);
+}
+
+/* Without a network nobody reads names: what the program tried is known from its calls. */
+TEST(what_was_tried_without_a_network_is_told)
+{
+	static const struct {
+		const char *command, *what, *host;
+		bool lookup, predicted;
+	} rows[] = {
+		{ "curl http://evil.example.com/", "look up a name (127.0.0.1:53)", "127.0.0.1:53", true, true },
+		{ "pip install x", "look up a name (192.168.1.1:53)", "192.168.1.1:53", true, true },
+		{ "sed -i s/a/b/ a", "look up a name (127.0.0.1:53)", "127.0.0.1:53", true, false },
+		{ "curl http://192.0.2.1/", "look up a name (127.0.0.1:53)", "127.0.0.1:53", true, false },
+		{ "curl http://192.0.2.1/", "connect to 192.0.2.1:80", "192.0.2.1:80", false, true },
+		{ "curl http://192.0.2.1/", "connect to 192.0.2.2:80", "192.0.2.2:80", false, false },
+		{ "curl 'http://[2001:db8::1]/'", "connect to [2001:db8::1]:80", "[2001:db8::1]:80", false, true },
+		{ "curl http://evil.example.com/", "connect to 169.254.169.254:80", "169.254.169.254:80", false, false },
+	};
+	struct profile p;
+
+	scene();
+	load("{}", &p);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct session_result run = { .n_refusals = 2 };
+		struct act_observed o;
+		struct sh_verdict v;
+
+		snprintf(run.refusals[0].what.what, sizeof run.refusals[0].what.what, "clone into a new namespace");
+		run.refusals[1].what.kind = SANDBOX_REFUSED_CONNECT;
+		snprintf(run.refusals[1].what.what, sizeof run.refusals[1].what.what, "%s", rows[i].what);
+		(void)classify(&p, rows[i].command, false, &v);
+		act_compare(&v, ws, NULL, &run, &o);
+		T_TRUE(o.n_hosts == 1 && !strcmp(o.hosts[0].what, rows[i].host) && o.hosts[0].refused && o.hosts[0].lookup == rows[i].lookup && !o.partly);
+		if (o.hosts[0].predicted != rows[i].predicted || o.unexpected != !rows[i].predicted)
+			T_FAIL("%s, %s: predicted is %d", rows[i].command, rows[i].what, o.hosts[0].predicted);
+		act_observed_done(&o);
+		run.refusals_more = 1;
+		act_compare(&v, ws, NULL, &run, &o);
+		T_TRUE(o.partly);
+		act_observed_done(&o);
+		sh_verdict_done(&v);
+	}
 	profile_done(&p);
 }
 
