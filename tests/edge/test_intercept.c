@@ -441,6 +441,7 @@ TEST(a_certificate_for_another_name_is_a_502_that_says_so)
 	world_run(w);
 	T_INT(w->n_seen, 0);
 	T_TRUE(strstr(w->closed, "hostname mismatch"));
+	T_TRUE(w->n_untrusted == 1 && strstr(w->untrusted, "hostname mismatch; -"));
 	free(w);
 }
 
@@ -452,6 +453,25 @@ TEST(a_certificate_of_an_unknown_authority_is_a_502_that_says_so)
 	w->stranger = true;
 	world_run(w);
 	T_INT(w->n_seen, 0);
+	free(w);
+}
+
+static void c_cert_fix(struct world *w)
+{
+	c_cert(w);
+	T_TRUE(strstr(answer, "\"allow\":\"") && strstr(answer, "SSL_CERT_FILE=FILE"));
+}
+
+TEST(who_signed_an_unknown_certificate_can_be_trusted_and_that_is_said)
+{
+	struct world *w = fresh();
+
+	(void)unsetenv("SSL_CERT_FILE");
+	w->client = c_cert_fix;
+	w->stranger = true;
+	world_run(w);
+	T_INT(w->n_untrusted, 1); /* once for the connection, not for each request */
+	T_TRUE(strstr(w->untrusted, "the certificate of " NAME " was not accepted: ") && strstr(w->untrusted, "SSL_CERT_FILE=FILE"));
 	free(w);
 }
 

@@ -66,7 +66,8 @@ struct world {
 	int served, connections;
 	char done[8192];             /* "GET /x 200 why\n" each */
 	char closed[1024];
-	int n_closed, n_done, n_new;
+	int n_closed, n_done, n_new, n_untrusted;
+	char untrusted[600];         /* what was told of the last: why; fix */
 	size_t masked;
 	uint64_t out, in;
 	int statuses[64];
@@ -172,6 +173,14 @@ static inline void w_closed(void *arg, const char *why)
 	free(b);
 }
 
+static inline void w_untrusted(void *arg, const char *why, const char *fix)
+{
+	struct world *w = ((struct box *)arg)->w;
+
+	w->n_untrusted++;
+	snprintf(w->untrusted, sizeof w->untrusted, "%s; %s", why, fix ? fix : "-");
+}
+
 static inline void w_accept(struct watch *watch, uint32_t events)
 {
 	struct world *w = LOOP_OF(watch, struct world, accept);
@@ -188,7 +197,7 @@ static inline void w_accept(struct watch *watch, uint32_t events)
 	b->i = intercept_new(&(struct intercept_opts){
 		.loop = w->loop, .name = NAME, .port = w->plain ? 80 : 443, .client = fd, .ca = w->plain ? NULL : w->ca,
 		.hello = &w->hello, .upstream = w->verify, .secrets = w->secrets, .n_secrets = w->secret,
-		.owner = { b, w_dial, w_judge, w_count, w_done, w_closed },
+		.owner = { b, w_dial, w_judge, w_count, w_done, w_closed, w_untrusted },
 	});
 	if (w->on_new) {
 		*w->latest = b;

@@ -135,6 +135,13 @@ static void f_closed(void *arg, const char *why)
 	closed++;
 }
 
+static void f_untrusted(void *arg, const char *why, const char *fix)
+{
+	(void)arg;
+	(void)why;
+	(void)fix;
+}
+
 static void stop(void *l)
 {
 	loop_stop(l);
@@ -167,7 +174,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, s));
 	client_end = s[1];
 	box = intercept_new(&(struct intercept_opts){ .loop = l, .name = "api.example.com", .port = 80, .client = s[0], .secrets = secrets,
-						      .n_secrets = 1, .owner = { NULL, f_dial, f_judge, f_count, f_done, f_closed } });
+						      .n_secrets = 1, .owner = { NULL, f_dial, f_judge, f_count, f_done, f_closed, f_untrusted } });
 	run(l);
 	for (size_t at = 0; at < size && !closed;) {
 		bool server = data[at] & 0x80;

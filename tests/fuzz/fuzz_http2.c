@@ -60,6 +60,13 @@ static void f_closed(void *arg, const char *why)
 	closed++;
 }
 
+static void f_untrusted(void *arg, const char *why, const char *fix)
+{
+	(void)arg;
+	(void)why;
+	(void)fix;
+}
+
 /* ---- what the server would see ---- */
 
 struct seen {
@@ -205,7 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	i->port = 443;
 	i->carry = (struct carry){ .name = i->name, .port = 443, .secrets = secrets, .n_secrets = 1 };
 	i->carry.heads = mask_new(secrets, 1); /* freed with the box */
-	i->owner = (struct intercept_owner){ NULL, f_dial, f_judge, f_count, f_done, f_closed };
+	i->owner = (struct intercept_owner){ NULL, f_dial, f_judge, f_count, f_done, f_closed, f_untrusted };
 	make(i, l, ends);
 	while (at < size && i->phase == PH_OPEN) {
 		size_t n = size - at, max = cut == 0xff ? SIZE_MAX : cut * 8 + 1;

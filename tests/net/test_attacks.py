@@ -689,11 +689,41 @@ def _(m):
     q = ours("api.example.com", "/" + w, host=f"api.example.com:{LIAR_PORT}", quiet=4)
     q["port"] = LIAR_PORT
     q["blind"] = True
-    r = m.inside(flags, [q], env=s.env)
-    lacks(got(r.answers[0]), "HTTP/1.1 200", "an answer")
-    equal(m.world.raw(w), [], "what arrived")
+    log = os.path.join(m.fresh("log"), "log")
+    for env in ({}, {"SSL_CERT_FILE": None}):
+        r = m.inside(["--net-log", log, *flags], [q], env={**s.env, **env})
+        lacks(got(r.answers[0]), "HTTP/1.1 200", "an answer")
+        equal(m.world.raw(w), [], "what arrived")
+        told = r.network["refusals"]
+        equal([(x["kind"], x["what"], x["count"]) for x in told], [("connect", f"api.example.com:{LIAR_PORT}", 1)], "it is told")
+        holds(told[0]["reason"], "the certificate of api.example.com was not accepted: self-signed certificate", "why")
+        holds(told[0]["fix"], "SSL_CERT_FILE", "what to do")
+        holds(r.err, told[0]["reason"], "the summary")
+        holds(got(r.answers[0]), "SSL_CERT_FILE", "what the program reads")
+    with open(log) as f:
+        events = [json.loads(x) for x in f]
+    equal([x["name"] for x in events if x["event"] == "refuse" and "was not accepted" in x["reason"]], [f"api.example.com:{LIAR_PORT}"] * 2, "the log")
     r = m.inside(flags, [q], env=s.env, off="verify")
     check(any(s.value in x for x in m.world.raw(w)), f"control: {r.answers}")
+
+
+@test("a private authority is trusted by SSL_CERT_FILE outside, by nothing that the program says")
+def _(m):
+    s, w = Secret(), word()
+    own = m.put(os.path.join(m.fresh("ca"), "ca.pem"), open(m.world.dir + "/liar.crt").read(), 0o600)
+    flags = [*allow(f"api.example.com:{LIAR_PORT}/tls"), "--secret", f"TOKEN_S=env@api.example.com:{LIAR_PORT}"]
+    q = ours("api.example.com", "/" + w, host=f"api.example.com:{LIAR_PORT}", quiet=4)
+    q["port"] = LIAR_PORT
+    q["blind"] = True
+    r = m.inside([*flags, "--ro", own, "--env", f"SSL_CERT_FILE={own}"], [q], env=s.env)
+    equal((m.world.raw(w), len(r.refusals)), ([], 1), "by a variable inside")
+    r = m.inside(flags, [q], env={**s.env, "SSL_CERT_FILE": own})
+    holds(got(r.answers[0]), "HTTP/1.1 200", "by the variable outside")
+    check(any(s.value in x for x in m.world.raw(w)) and not r.refusals, f"it arrived, and nothing is told: {r.refusals}")
+    with open(own, "a") as f, open(m.world.ca) as ca:
+        f.write(ca.read())
+    r = m.inside([*allow("api.example.com"), "--secret", "TOKEN_S=env@api.example.com"], [ours("api.example.com", "/" + w)], env={**s.env, "SSL_CERT_FILE": own})
+    holds(got(r.answers[0]), "HTTP/1.1 200", "a file with several")
 
 
 @test("an answer that repeats the secret is masked in body and headers, in every form, also in pieces")

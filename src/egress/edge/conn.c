@@ -484,6 +484,14 @@ static void request_done(void *arg, const char *method, const char *path, int st
 	}
 }
 
+static void untrusted(void *arg, const char *why, const char *fix)
+{
+	struct conn *c = arg;
+	char shown[NET_NAME_MAX + 16];
+
+	tell_plain(c->box, EGRESS_CONNECT, label(c, shown), why, fix);
+}
+
 static size_t collect_secrets(struct conn *c)
 {
 	size_t n = 0;
@@ -507,7 +515,7 @@ static void read_http(struct conn *c, bool tls)
 {
 	struct edge *e = c->box->edge;
 	struct intercept_opts o = { .loop = e->loop, .name = c->host->name, .port = c->port, .client = c->client,
-				    .owner = { c, want_dial, judge_request, count, request_done, passed } };
+				    .owner = { c, want_dial, judge_request, count, request_done, passed, untrusted } };
 
 	if (tls && !c->box->ca) {
 		refuse(c, "the boundary has no certificate for this host", NULL);

@@ -7,6 +7,7 @@
 #include "egress/edge/intercept_internal.h"
 
 #include <openssl/crypto.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +139,8 @@ static void fail_upstream(struct exchange *x, const char *reason)
 
 	intercept_drop_upstream(x->i);
 	refuse(&no, 502, "bad_gateway", "%s", reason);
+	if (x->i->up == UP_FAILED && x->i->up_fix)
+		snprintf(no.fix, sizeof no.fix, "%s", x->i->up_fix);
 	answer_self(x, &no, /* close= */ true);
 }
 

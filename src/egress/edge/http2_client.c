@@ -48,6 +48,8 @@ static bool begin_request(struct stream2 *t)
 	t->path = cs_strdup(t->req.target);
 	if (!t->h->s) {
 		refuse(&no, 502, "bad_gateway", "%s", i->up_why);
+		if (i->up_fix)
+			snprintf(no.fix, sizeof no.fix, "%s", i->up_fix);
 		h2_answer_self(t, &no);
 		return !intercept_is_over(i);
 	}

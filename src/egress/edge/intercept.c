@@ -101,6 +101,7 @@ static void upstream_failed(struct intercept *i, const char *why)
 	i->server.fd = -1;
 	i->up = UP_FAILED;
 	snprintf(i->up_why, sizeof i->up_why, "%s", why ? why : "the server cannot be reached");
+	i->up_fix = NULL;
 	i->deadline = 0;
 }
 
@@ -183,6 +184,23 @@ void intercept_dialled(struct intercept *i, int take_fd, const char *why)
 	pump(i);
 }
 
+/* Who signed it is not known here; other faults are the certificate's own. */
+static const char *trusting(long verify)
+{
+	switch (verify) {
+	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+	case X509_V_ERR_CERT_UNTRUSTED:
+		return getenv("SSL_CERT_FILE") ? "if it is to be trusted: the file that SSL_CERT_FILE names has to hold the certificate of who signed it" :
+						 "if it is to be trusted: start caisson with SSL_CERT_FILE=FILE, a file with the certificate of who signed it";
+	default:
+		return NULL;
+	}
+}
+
 static void handshake_failed(struct intercept *i)
 {
 	long verify = SSL_get_verify_result(i->server.ssl);
@@ -194,6 +212,10 @@ static void handshake_failed(struct intercept *i)
 	else
 		snprintf(why, sizeof why, "TLS with %s failed: %s", i->name, reason ? reason : "the connection ended");
 	upstream_failed(i, why);
+	if (verify == X509_V_OK)
+		return;
+	i->up_fix = trusting(verify);
+	i->owner.untrusted(i->owner.arg, i->up_why, i->up_fix);
 }
 
 static bool server_handshake(struct intercept *i)

@@ -42,6 +42,8 @@ struct intercept_owner {
 	void (*done)(void *arg, const char *method, const char *path, int status, const char *why, size_t masked);
 	/* The connection is over. why: NULL, or constant or short text ("the server's certificate is not for this name: ..."). */
 	void (*closed)(void *arg, const char *why);
+	/* The server's certificate was not accepted, so nothing goes there.  fix: what would have it accepted, or NULL. */
+	void (*untrusted)(void *arg, const char *why, const char *fix);
 };
 
 struct intercept_opts {

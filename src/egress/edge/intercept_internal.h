@@ -216,6 +216,7 @@ struct intercept {
 	struct stream client, server;
 	enum upstream up;
 	char up_why[256];       /* of UP_FAILED */
+	const char *up_fix;     /* constant, or NULL */
 	bool up_h2;             /* the server chose it */
 	enum phase phase;
 	struct timer limit;
