@@ -315,7 +315,8 @@ def _(m):
         text = f.read()
     for rule in ("four.example.com:7777", "second.example.com", "public.example.com:8443"):
         holds(text, rule, "the profile")
-    lacks(text, "private.example.com", "the profile")
+    for name in ("private.example.com", "api.example.com", "metadata", "own-public.example.com"):
+        lacks(text, name, "the profile: what was refused")
     r = m.inside(["--profile", d + "/p.yaml"], qs + [tcp("four.example.com", 8000), tcp("api.example.com", 80)])
     reached(r.answers[0], PUBLIC, 7777)
     ok200(r.answers[1])

@@ -66,6 +66,13 @@ def _(m):
     equal(r.result["fate"], "pending", "fate")
 
 
+@test("a name that a rule allows and whose address is refused was not reached; one where nobody listens was")
+def _(m):
+    r = sh(m, "python3 -c \"import socket\nfor a in ('private.example.com', 7777), ('four.example.com', 9):\n  try: socket.create_connection(a)\n  except OSError: pass\"",
+           rules=("private.example.com:7777", "four.example.com:9"))
+    equal(sorted(r.hosts), [("four.example.com:9", False, False), ("private.example.com:7777", False, True)], f"hosts ({r})")
+
+
 @test("what was tried without a network is told: lookups, and bare addresses on every port")
 def _(m):
     code = "import socket; from contextlib import suppress\nfor a in (('%s', 80), ('%s', 443)):\n with suppress(OSError): socket.create_connection(a)"

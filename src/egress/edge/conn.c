@@ -301,6 +301,16 @@ static void on_connect_time(struct timer *t)
 	dial_next(c);
 }
 
+/* Reached, from here on: something goes out, whether it is answered or not. */
+static void note_port(struct host *h, uint16_t port)
+{
+	for (int i = 0; i < h->n_ports; i++)
+		if (h->ports[i] == port)
+			return;
+	if (h->n_ports < sizeof h->ports / sizeof *h->ports)
+		h->ports[h->n_ports++] = port;
+}
+
 static void dial_next(struct conn *c)
 {
 	struct loop *l = c->box->edge->loop;
@@ -317,6 +327,7 @@ static void dial_next(struct conn *c)
 			continue;
 		}
 		c->at = *a;
+		note_port(c->host, c->port);
 		/* The second time: on the same host it is there by then.  Who reads HTTP is told later, not while it asks. */
 		if (connect(fd, (struct sockaddr *)&ss, len) == 0 ||
 		    (errno == EINPROGRESS && c->state != CONN_INTERCEPT && connect(fd, (struct sockaddr *)&ss, len) == 0)) {
@@ -631,15 +642,6 @@ static void begin(struct conn *c)
 
 /* ---- accepting ---- */
 
-static void note_port(struct host *h, uint16_t port)
-{
-	for (int i = 0; i < h->n_ports; i++)
-		if (h->ports[i] == port)
-			return;
-	if (h->n_ports < sizeof h->ports / sizeof *h->ports)
-		h->ports[h->n_ports++] = port;
-}
-
 static void judge_place(struct conn *c, struct net_verdict *v)
 {
 	struct net_verdict own;
@@ -682,7 +684,6 @@ static void judge(struct conn *c)
 		refuse(c, "too many connections are open at once", NULL);
 		return;
 	}
-	note_port(c->host, c->port);
 	begin(c);
 }
 
