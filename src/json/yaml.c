@@ -303,9 +303,11 @@ static int value(struct reader *r, struct json *v)
 
 static int document(struct reader *r, struct json *v)
 {
-	int k;
+	int k = next(r); /* the stream's start */
 
-	if ((k = next(r)) < 0 || (k = next(r)) < 0) /* the stream's and the document's start */
+	if (k == 0)
+		k = next(r); /* the document's */
+	if (k < 0)
 		return k;
 	if (r->event.type == YAML_STREAM_END_EVENT)
 		return 0; /* an empty text is null */
