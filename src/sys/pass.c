@@ -8,13 +8,12 @@
 
 void sys_put_fds(struct msghdr *m, void *room, const int *fds, size_t n)
 {
-	struct cmsghdr *c;
+	struct cmsghdr *c = room; /* the first, and only one */
 
 	m->msg_control = n ? room : NULL;
 	m->msg_controllen = n ? CMSG_SPACE(n * sizeof *fds) : 0;
 	if (!n)
 		return;
-	c = CMSG_FIRSTHDR(m);
 	*c = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(n * sizeof *fds) };
 	memcpy(CMSG_DATA(c), fds, n * sizeof *fds);
 }
