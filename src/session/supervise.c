@@ -513,7 +513,7 @@ static void end_change(struct run *r)
 		return;
 	}
 	if (txn_discard(r->txn, "empty", &err) < 0)
-		say_error("%s", err.msg);
+		say_error("%s: nothing was written, and it is still there: %s (the next command clears it)", txn_about(r->txn)->id, err.msg);
 	txn_close(r->txn);
 }
 

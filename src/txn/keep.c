@@ -539,13 +539,15 @@ int store_trash(struct txn *t, struct cs_err *err)
 	CS_FD int from = store_open_dir(&t->store, t->live ? "live" : t->key, false), to = -1;
 	char name[64];
 
+	if (from < 0)
+		return cs_fail(err, CS_E_SYSTEM, errno, "open where %s is kept", t->about.id);
 	if (t->live && txn_is_empty(t) && give_spare(t, from))
 		return 0;
 	if (txn_is_empty(t) && !commit_parts(t->dir)) /* a handful of calls */
 		return act_remove_tree(from, t->about.id) < 0 ? cs_fail(err, CS_E_SYSTEM, errno, "remove %s", t->about.id) : 0;
 	to = store_open_dir(&t->store, "trash", true);
 	snprintf(name, sizeof name, "%s.%lld", t->about.id, (long long)head_boot_offset() ^ (long long)getpid());
-	if (from < 0 || to < 0 || act_rename(from, t->about.id, to, name, 0) < 0)
+	if (to < 0 || act_rename(from, t->about.id, to, name, 0) < 0)
 		return cs_fail(err, CS_E_SYSTEM, errno, "throw %s away", t->about.id);
 	store_empty_trash(&t->store);
 	return 0;
