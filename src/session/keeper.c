@@ -441,8 +441,6 @@ static bool loop_once(struct keeper *k)
 		if (fds[1].revents) {
 			session_net_take(k->net, k->box);
 			take_ended(k);
-			if (sandbox_take_stop(k->box) && k->run.active)
-				tell(k->run.client, WIRE_STOPPED, 0, 0, NULL);
 		}
 		if (fds[3].revents & POLLIN)
 			on_signal(k);
@@ -453,6 +451,9 @@ static bool loop_once(struct keeper *k)
 			on_connect(k);
 	}
 	on_time(k);
+	/* Whatever woke us: on_time() reads the same messages. */
+	if (sandbox_take_stop(k->box) && k->run.active)
+		tell(k->run.client, WIRE_STOPPED, 0, 0, NULL);
 	return !k->ending;
 }
 

@@ -283,8 +283,6 @@ static void loop(struct run *r)
 			if (fds[4].revents)
 				session_net_handle(r->net);
 			relay_handle(r->relay, fds + 5, n - 5);
-			if (fds[1].revents && !(fds[0].revents & POLLIN) && sandbox_take_stop(r->box))
-				suspend(r);
 			if (fds[1].revents & POLLHUP && !r->inside_gone) {
 				/* Process 1 has let go of us; while it is torn down on another CPU, what is
 				 * left to do costs nothing. */
@@ -299,6 +297,9 @@ static void loop(struct run *r)
 				return;
 		}
 		on_time(r);
+		/* Whatever woke us: looking at what it uses reads the same messages, and this one would not come again. */
+		if (sandbox_take_stop(r->box))
+			suspend(r);
 	}
 	end_for(r, SESSION_CANCELLED);
 }
