@@ -157,27 +157,27 @@ static bool sequence(struct braces *b, const char *text, struct sh_word **ret)
 /* {..} without a comma.  False: it means itself. */
 static bool range(struct braces *b, struct list *l, size_t lo, size_t hi)
 {
-	struct list dummy = { NULL, &dummy.first };
+	struct list inner = { NULL, &inner.first };
 	struct sh_word *words = NULL;
 	struct sh_part *p;
 
 	for (size_t i = lo; i < hi; i++)
 		if (b->v[i].c == OTHER || strchr("{},", b->v[i].c))
 			rd_fail(b->r, CS_E_UNSUPPORTED, b->r->s.pos, "braces with \"..\" around something else than letters or numbers");
-	add_range(b, &dummy, lo, hi);
-	if (!dummy.first)
+	add_range(b, &inner, lo, hi);
+	if (!inner.first)
 		return false;
-	if (dummy.first->len > 32 || dummy.first->next) {
-		if (strspn(dummy.first->text, "0123456789.+-") == dummy.first->len)
+	if (inner.first->len > 32 || inner.first->next) {
+		if (strspn(inner.first->text, "0123456789.+-") == inner.first->len)
 			rd_fail(b->r, CS_E_UNSUPPORTED, b->r->s.pos, "a sequence with large numbers");
 		return false;
 	}
-	if (!sequence(b, dummy.first->text, &words)) {
-		if (strspn(dummy.first->text, "0123456789.+-") == dummy.first->len && dummy.first->len > 12)
+	if (!sequence(b, inner.first->text, &words)) {
+		if (strspn(inner.first->text, "0123456789.+-") == inner.first->len && inner.first->len > 12)
 			rd_fail(b->r, CS_E_UNSUPPORTED, b->r->s.pos, "a sequence with large numbers");
 		return false;
 	}
-	p = new_part(b->r, l, SH_BRACE, dummy.first->place);
+	p = new_part(b->r, l, SH_BRACE, inner.first->place);
 	p->words = words;
 	p->sequence = true;
 	return true;
